@@ -1,9 +1,10 @@
 import type { RequestHeadRefusal } from '../h1/refusals.ts';
 import { AbuseLimits, MAX_QUEUED_BYTES } from './abuse-limits.ts';
+import type { ConnectionOptions } from './connection-handler.ts';
 import { DataReceiver } from './data-receiver.ts';
 import { DataSender, type SenderOwner } from './data-sender.ts';
 import type { DecodedHead } from './decoded-head.ts';
-import { type ByteSink, FrameOutput } from './frame-output.ts';
+import { FrameOutput } from './frame-output.ts';
 import { FrameReader } from './frames.ts';
 import { encodeLines } from './head-encoder.ts';
 import { HeadReceiver, type HeadReceiverOwner, promisedBytesOf } from './head-receiver.ts';
@@ -12,29 +13,6 @@ import { CLIENT_PREFACE, ERROR, FLAG, FRAME, MAX_STREAM_ID, readUint32 } from '.
 import { OWN_CLIENT_SETTINGS, OWN_SERVER_SETTINGS, PeerSettings } from './settings.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 import { StreamTable } from './stream-table.ts';
-
-export interface ConnectionHandler {
-  /**
-   * Called in a server with each request. Returns the consumer of its stream, which gets no event if the stream has ended
-   * before the handler returns. The handler answers a refused request with a status. `head` is valid until the handler
-   * returns; that of a refused request is not complete.
-   */
-  onRequest(stream: Http2Stream, head: DecodedHead, refusal: RequestHeadRefusal | undefined): StreamConsumer;
-  /** Called in a client when `canOpen` may have changed. */
-  onCapacity(): void;
-  /** Called after `drain`, when all streams have ended and the peer opens no more. The owner closes the transport. */
-  onDrained(): void;
-  /** Called once if the connection must end. GOAWAY is sent. The owner closes the transport. */
-  onFailure(code: number): void;
-}
-
-export interface ConnectionOptions {
-  readonly role: 'server' | 'client';
-  readonly sink: ByteSink;
-  readonly handler: ConnectionHandler;
-  /** Returns the time in milliseconds. */
-  readonly now: () => number;
-}
 
 /** Larger than any block: the largest head, and the lines that passes append. */
 const BLOCK_BYTES: number = 256 * 1024;
@@ -51,7 +29,7 @@ const DRAIN_PING: Uint8Array = new TextEncoder().encode('draining');
  */
 export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   readonly #isServer: boolean;
-  readonly #handler: ConnectionHandler;
+  readonly #handler: ConnectionOptions['handler'];
   readonly #streams: StreamTable;
   readonly #output: FrameOutput;
   readonly #limits: AbuseLimits;
@@ -65,8 +43,6 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   #isEnded = false;
   #isPeerDraining = false;
   #isDraining = false;
-  /** The last stream of the peer that is processed: known after a round trip of `drain`. */
-  #lastAcceptedId: number = MAX_STREAM_ID;
 
   constructor({ role, sink, handler, now }: ConnectionOptions) {
     const isServer = role === 'server';
@@ -153,7 +129,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
       this.#output.frame(FRAME.ping, 0, 0, DRAIN_PING);
     } else {
       this.#output.goaway(0, ERROR.none);
-      this.#lastAcceptedId = 0;
+      this.#streams.lastAcceptedId = 0;
     }
     this.flush();
     this.#checkDrained();
@@ -222,7 +198,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   onEndSent(stream: Http2Stream): void {
     stream.hasEnded = true;
     if (stream.hasPeerEnded) this.#complete(stream);
-    else if (this.#isServer) {
+    else if (this.#isServer && !stream.isTunnel) {
       // RFC 9113 §8.1: a server that has answered without the whole request lets the client stop with NO_ERROR.
       this.#sendReset(stream.id, ERROR.none);
       this.#complete(stream);
@@ -238,16 +214,13 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     this.#limits.onDataSent(bytes);
   }
 
-  accepts(id: number): boolean {
-    return id <= this.#lastAcceptedId;
-  }
-
   onRequest(id: number, head: DecodedHead, refusal: RequestHeadRefusal | undefined, endsStream: boolean): void {
     const stream = this.#streams.add(id, this.#settings.initialWindowBytes);
     stream.hasHead = true;
     stream.hasPeerEnded = endsStream;
     stream.promisedBytes = promisedBytesOf(head);
     stream.method = head.methodId;
+    stream.isTunnel = head.startsWebSocket;
     const consumer = this.#handler.onRequest(stream, head, refusal);
     // The handler may have answered or reset the request.
     if (stream.id !== id) return;
@@ -348,9 +321,9 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
       return;
     }
     // The only PING that is sent is that of `drain`.
-    if (!this.#isDraining || this.#lastAcceptedId !== MAX_STREAM_ID) return;
-    this.#lastAcceptedId = this.#streams.lastPeerId;
-    this.#output.goaway(this.#lastAcceptedId, ERROR.none);
+    if (!this.#isDraining || this.#streams.lastAcceptedId !== MAX_STREAM_ID) return;
+    this.#streams.lastAcceptedId = this.#streams.lastPeerId;
+    this.#output.goaway(this.#streams.lastAcceptedId, ERROR.none);
     this.#checkDrained();
   }
 
@@ -359,7 +332,9 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     if (this.#isServer) return;
     for (const stream of this.#streams.values().slice()) {
       // RFC 9113 §6.8: streams above the last one were not processed and can be repeated.
-      if (stream.id > lastId && this.#streams.has(stream)) this.#close(stream, ERROR.refusedStream);
+      if (stream.id <= lastId || !this.#streams.has(stream)) continue;
+      this.#streams.rememberReset(stream.id);
+      this.#close(stream, ERROR.refusedStream);
     }
     this.#handler.onCapacity();
   }
@@ -389,7 +364,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   }
 
   #checkDrained(): void {
-    const isLast = this.#isDraining && this.#lastAcceptedId !== MAX_STREAM_ID && this.#streams.size === 0;
+    const isLast = this.#isDraining && this.#streams.lastAcceptedId !== MAX_STREAM_ID && this.#streams.size === 0;
     if (!isLast || this.#isEnded) return;
     this.#isEnded = true;
     this.#output.flush();

@@ -97,7 +97,7 @@ export class DataReceiver {
     if (stream === undefined) {
       // RFC 9113 §5.1: DATA on an idle stream is a connection error, and so is DATA behind END_STREAM.
       if (this.#streams.isIdle(streamId)) return this.#fail(ERROR.protocol);
-      return this.#streams.wasReset(streamId) || this.#fail(ERROR.streamClosed);
+      return this.#streams.isIgnored(streamId) || this.#fail(ERROR.streamClosed);
     }
     const error = errorOf(stream, length);
     if (error !== ERROR.none) {

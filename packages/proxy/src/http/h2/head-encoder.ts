@@ -8,6 +8,7 @@ import { asciiBytes } from '../passes/byte-writer.ts';
 import type { HeadEdit } from '../passes/head-edit.ts';
 import type { RequestHead } from '../passes/request-context.ts';
 import type { HpackEncoder } from './hpack/encoder.ts';
+import { MIN_PSEUDO_ID } from './hpack/static-table.ts';
 
 const SLASH = 0x2f;
 const COLON = 0x3a;
@@ -66,9 +67,8 @@ export function encodeLines(
     while (bytes[at] === SPACE || bytes[at] === TAB) at += 1;
     const valueStart = at;
     while (bytes[at] !== CR) at += 1;
-    if (isSent(encoder, fieldIdOf(bytes, nameStart, nameEnd), kind)) {
-      encoder.field(bytes, nameStart, nameEnd, valueStart, at);
-    }
+    const id = fieldIdOf(bytes, nameStart, nameEnd);
+    if (isSent(encoder, id, kind)) encoder.field(bytes, nameStart, nameEnd, valueStart, at, id);
     at += 2;
   }
 }
@@ -78,13 +78,15 @@ function encodeEdit(encoder: HpackEncoder, edit: HeadEdit, kind: EncodedKind): v
   const { appended, dropped } = edit;
   const { bytes, count, ids, nameStart, nameEnd, valueStart, valueEnd } = edit.fields;
   for (let index = 0; index < count; index += 1) {
-    if (dropped[index] !== 0 || !isSent(encoder, ids[index] as number, kind)) continue;
+    const id = ids[index] as number;
+    if (dropped[index] !== 0 || !isSent(encoder, id, kind)) continue;
     encoder.field(
       bytes,
       nameStart[index] as number,
       nameEnd[index] as number,
       valueStart[index] as number,
       valueEnd[index] as number,
+      id,
     );
   }
   encodeLines(encoder, appended.memory, { start: 0, end: appended.at, kind });
@@ -97,7 +99,7 @@ function encodePseudo(encoder: HpackEncoder, name: Uint8Array, bytes: Uint8Array
   const nameLength = name.length;
   for (let at = 0; at < nameLength; at += 1) pseudoField[at] = name[at] as number;
   for (let at = start; at < end; at += 1) pseudoField[nameLength + at - start] = bytes[at] as number;
-  encoder.field(pseudoField, 0, nameLength, nameLength, nameLength + end - start);
+  encoder.field(pseudoField, 0, nameLength, nameLength, nameLength + end - start, MIN_PSEUDO_ID);
 }
 
 /** Adds `:path` of a target in absolute-form without a path, which may have a query. */

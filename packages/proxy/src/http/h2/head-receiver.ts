@@ -10,8 +10,6 @@ import type { Http2Stream } from './stream.ts';
 import type { StreamTable } from './stream-table.ts';
 
 export interface HeadReceiverOwner extends ReceiverOwner {
-  /** Whether the server still takes a request on this stream. */
-  accepts(id: number): boolean;
   /** Adds the stream of a request, and passes the head to the handler. */
   onRequest(id: number, head: DecodedHead, refusal: RequestHeadRefusal | undefined, endsStream: boolean): void;
 }
@@ -99,14 +97,14 @@ export class HeadReceiver {
     // RFC 9113 §5.1.1: a client opens odd streams, and a server opens none without push.
     if ((id & 1) === 0 || (!this.#isServer && this.#streams.isIdle(id))) this.#owner.fail(ERROR.protocol);
     // RFC 9113 §5.1: HEADERS on a closed stream is a connection error. A peer may not have seen our reset yet.
-    else if (!isNew && !this.#streams.wasReset(id)) this.#owner.fail(ERROR.streamClosed);
+    else if (!isNew && !this.#streams.isIgnored(id)) this.#owner.fail(ERROR.streamClosed);
     else return true;
     return false;
   }
 
   #onNewStream(id: number, endsStream: boolean): void {
     this.#streams.lastPeerId = id;
-    if (!this.#owner.accepts(id)) return;
+    if (id > this.#streams.lastAcceptedId) return;
     const result = head.finish(endsStream);
     // RFC 9113 §5.1.2: a server may refuse more streams than it allows; the client may repeat them.
     if (this.#streams.size >= MAX_CONCURRENT_STREAMS) this.#owner.failStream(id, ERROR.refusedStream);

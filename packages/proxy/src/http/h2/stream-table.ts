@@ -11,6 +11,8 @@ export class StreamTable {
   readonly #streams: Http2Stream[] = [];
   /** The largest stream that the peer has opened. */
   lastPeerId = 0;
+  /** The last stream of the peer that is processed (RFC 9113 §6.8). */
+  lastAcceptedId: number = MAX_STREAM_ID;
   /** The next stream that we open. RFC 9113 §5.1.1: streams of clients are odd. */
   nextOwnId = 1;
   /** The streams that we have reset; the oldest is overwritten. */
@@ -79,7 +81,8 @@ export class StreamTable {
     this.#nextReset = (this.#nextReset + 1) % REMEMBERED_RESETS;
   }
 
-  wasReset(id: number): boolean {
-    return this.#resets?.includes(id) === true;
+  /** Whether frames of a stream without a record are ignored: we have reset the stream, or we do not process it. */
+  isIgnored(id: number): boolean {
+    return (this.#isServer && id > this.lastAcceptedId) || this.#resets?.includes(id) === true;
   }
 }

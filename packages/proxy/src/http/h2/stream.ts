@@ -42,6 +42,8 @@ export class Http2Stream {
   promisedBytes = -1;
   /** The method of the request (`METHOD`). */
   method: number = METHOD.other;
+  /** Whether DATA is another protocol, whose directions end one by one (RFC 9113 §8.5). */
+  isTunnel = false;
   /** Whether the final head of the peer has arrived. */
   hasHead = false;
   hasPeerEnded = false;

@@ -224,7 +224,10 @@ suite('drain', () => {
     peer.send(FRAME.ping, FLAG.ack, 0, frames[1]?.payload as Buffer);
     assert.deepEqual(goaways(peer), [3]);
     peer.head(5, POST);
+    peer.send(FRAME.data, 0, 5, new Uint8Array(5));
+    peer.head(5, [['a', 'b']], FLAG.endStream);
     assert.deepEqual(peer.events, ['request 1', 'request 3']);
+    assert.equal(peer.failureCode, undefined);
     for (const stream of peer.streams) peer.connection.reset(stream, ERROR.cancel);
     assert.equal(peer.isDrained, true);
   });
@@ -252,16 +255,20 @@ test('a handler may answer a request before it returns', () => {
   );
 });
 
-test('a record of a stream is free of the data of the stream before', () => {
-  const peer = new RawPeer(({ connection }, stream) => {
-    connection.beginHead().status(200);
-    connection.sendHead(stream, false);
-    if (stream.id === 1) connection.sendData(stream, new Uint8Array(200_000), 0, 200_000, true);
-    else connection.sendEnd(stream);
-  });
+test('nothing can be sent on a stream that has ended', () => {
+  const peer = new RawPeer();
   peer.head(1, GET, FLAG.endStream);
+  const { connection } = peer;
+  const stream = peer.streams[0] as Http2Stream;
   peer.send(FRAME.rstStream, 0, 1, numberBytes(ERROR.cancel));
-  peer.sentFrames();
   peer.head(3, GET, FLAG.endStream);
-  assert.deepEqual(dataFrames(peer.sentFrames()), [[3, 0, true]]);
+  peer.sentFrames();
+  connection.beginHead().status(200);
+  assert.throws(() => connection.sendHead(stream, true), /the stream has ended/);
+  assert.throws(() => connection.sendData(stream, new Uint8Array(5), 0, 5), /the stream has ended/);
+  assert.throws(() => connection.sendTrailers(stream, new Uint8Array()), /the stream has ended/);
+  connection.consumed(stream, 100_000);
+  connection.reset(stream, ERROR.cancel);
+  connection.flush();
+  assert.deepEqual(peer.sentFrames(), []);
 });

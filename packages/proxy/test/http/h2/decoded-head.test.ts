@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { latin1Text } from '../../../src/http/h1/head-fields.ts';
+import { FIELD, latin1Text } from '../../../src/http/h1/head-fields.ts';
 import { METHOD } from '../../../src/http/h1/methods.ts';
 import { DecodedHead, type HeadKind } from '../../../src/http/h2/decoded-head.ts';
 import { HpackDecoder } from '../../../src/http/h2/hpack/decoder.ts';
@@ -23,10 +23,14 @@ interface Options {
   readonly kind?: HeadKind;
   readonly endsStream?: boolean;
   readonly method?: number;
+  readonly head?: DecodedHead;
 }
 
 /** Encodes and decodes fields. */
-function decode(fields: readonly Field[], { kind = 'request', endsStream = true, method = METHOD.get }: Options = {}) {
+function decode(
+  fields: readonly Field[],
+  { kind = 'request', endsStream = true, method = METHOD.get, head = new DecodedHead() }: Options = {},
+) {
   const block = new Uint8Array(1_000_000);
   const encoder = new HpackEncoder();
   encoder.begin(block, 0);
@@ -34,7 +38,6 @@ function decode(fields: readonly Field[], { kind = 'request', endsStream = true,
     const bytes = Buffer.from(name + value, 'latin1');
     encoder.field(bytes, 0, name.length, name.length, bytes.length);
   }
-  const head = new DecodedHead();
   head.begin(kind, method);
   const decoded = new HpackDecoder().decode(block, 0, encoder.position, head);
   return { head, result: decoded === 'done' ? head.finish(endsStream) : decoded };
@@ -172,6 +175,15 @@ suite('DecodedHead', () => {
     });
   }
 
+  test('shows nothing of the request before when a request is refused', () => {
+    const head = new DecodedHead();
+    decode(request({ ':path': '/secret' }, ['accept', 'a']), { head });
+    decode([['accept', 'secret']], { head, kind: 'trailers' });
+    assert.equal(decode(request({ ':method': 'HEAD', ':authority': undefined }), { head }).result, 'missing-host');
+    assert.deepEqual([head.methodId, head.methodEnd, head.targetEnd, head.hostEnd], [METHOD.head, 0, 0, 0]);
+    assert.deepEqual([head.fields.count, head.fields.ids[0], head.fields.valueText(0)], [1, FIELD.host, '']);
+  });
+
   test('takes no pseudo-field and no connection field in trailers', () => {
     assert.equal(decode([['checksum', 'a']], { kind: 'trailers' }).result, 'done');
     assert.equal(decode([[':path', '/']], { kind: 'trailers' }).result, 'malformed');
@@ -187,6 +199,7 @@ suite('DecodedHead', () => {
     assert.deepEqual(framingOf(request(), false), ['chunked', 0]);
     assert.deepEqual(framingOf(request({}, ['content-length', '7']), false), ['length', 7]);
     assert.deepEqual(framingOf(request({}, ['content-length', '0']), true), ['length', 0]);
+    assert.deepEqual(framingOf(request(webSocket), false), ['none', 0]);
   });
 
   test('joins the parts of Cookie behind the other fields', () => {

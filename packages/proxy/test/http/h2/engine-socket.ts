@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
-import { type ConnectionHandler, Http2Connection } from '../../../src/http/h2/connection.ts';
+import { Http2Connection } from '../../../src/http/h2/connection.ts';
+import type { ConnectionHandler } from '../../../src/http/h2/connection-handler.ts';
 import type { StreamConsumer } from '../../../src/http/h2/stream.ts';
 
 /** Runs an HTTP/2 connection of Weir over a socket. The socket ends when the connection has failed or is drained. */

@@ -1,6 +1,7 @@
 // A peer that sends single frames to a server connection in memory, and reads the frames of the connection.
 import assert from 'node:assert/strict';
-import { type ConnectionHandler, Http2Connection } from '../../../src/http/h2/connection.ts';
+import { Http2Connection } from '../../../src/http/h2/connection.ts';
+import type { ConnectionHandler } from '../../../src/http/h2/connection-handler.ts';
 import { FrameReader, writeFrameHeader } from '../../../src/http/h2/frames.ts';
 import { HpackEncoder } from '../../../src/http/h2/hpack/encoder.ts';
 import { CLIENT_PREFACE, FLAG, FRAME, readUint32, writeUint32 } from '../../../src/http/h2/protocol.ts';

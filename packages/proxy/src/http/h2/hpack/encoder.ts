@@ -30,6 +30,9 @@ const NOT_INSERTED = 0x00;
 const NEVER_INDEXED = 0x10;
 const TABLE_SIZE = 0x20;
 
+/** The lower-case form of each byte of a name. `:` of a pseudo-field stays. */
+const LOWER: Uint8Array = Uint8Array.from(TOKEN_LOWER, (lower, byte) => lower || byte);
+
 /** The first index of each name in the static table, by the hash of the name. A collision moves on to the next bucket. */
 const STATIC_INDEX: Uint8Array = new Uint8Array(STATIC_BUCKETS);
 for (let index = STATIC_COUNT; index > 0; index -= 1) {
@@ -89,12 +92,20 @@ export class HpackEncoder {
 
   /**
    * Adds a field: its name from `nameStart` to `nameEnd`, which is sent in lower case, and its value from `valueStart` to
-   * `valueEnd` of the same array.
+   * `valueEnd` of the same array. `id` is that of the name (`FIELD` or `PSEUDO`). The arguments are not in an object,
+   * because this is called for each field of all heads.
    */
-  field(bytes: Uint8Array, nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void {
+  field(
+    bytes: Uint8Array,
+    nameStart: number,
+    nameEnd: number,
+    valueStart: number,
+    valueEnd: number,
+    id: number = nameIdOf(bytes, nameStart, nameEnd),
+  ): void {
     const nameHash = hashOf(bytes, nameStart, nameEnd, 0);
     const staticIndex = staticIndexOf(nameHash, bytes, nameStart, nameEnd);
-    if (isSecret(nameIdOf(bytes, nameStart, nameEnd))) {
+    if (isSecret(id)) {
       this.#literal(NEVER_INDEXED, 0x0f, staticIndex, bytes, nameStart, nameEnd);
       this.#string(bytes, valueStart, valueEnd);
       return;
@@ -184,7 +195,7 @@ export class HpackEncoder {
     if (table.nameLength(number) !== end - start) return false;
     const offset = table.nameStart(number) - start;
     for (let at = start; at < end; at += 1) {
-      if (lowerCase(table.bytes[offset + at] as number) !== lowerCase(bytes[at] as number)) return false;
+      if (LOWER[table.bytes[offset + at] as number] !== LOWER[bytes[at] as number]) return false;
     }
     return true;
   }
@@ -203,12 +214,12 @@ export class HpackEncoder {
     if (nameIndex > 0) return;
     const length = end - start;
     if (length <= MAX_CODED_NAME_BYTES) {
-      for (let at = 0; at < length; at += 1) lowerName[at] = lowerCase(bytes[start + at] as number);
+      for (let at = 0; at < length; at += 1) lowerName[at] = LOWER[bytes[start + at] as number] as number;
       this.#string(lowerName, 0, length);
       return;
     }
     this.#integer(0, 0x7f, length);
-    for (let at = start; at < end; at += 1) this.#byte(lowerCase(bytes[at] as number));
+    for (let at = start; at < end; at += 1) this.#byte(LOWER[bytes[at] as number] as number);
   }
 
   /** Writes a string (RFC 7541 §5.2) in the shorter form. */
@@ -287,7 +298,7 @@ function isStaticName(index: number, bytes: Uint8Array, start: number, end: numb
   const nameStart = STATIC_NAME_START[index] as number;
   if ((STATIC_VALUE_START[index] as number) - nameStart !== end - start) return false;
   for (let at = start; at < end; at += 1) {
-    if (STATIC_BYTES[nameStart + at - start] !== lowerCase(bytes[at] as number)) return false;
+    if (STATIC_BYTES[nameStart + at - start] !== LOWER[bytes[at] as number]) return false;
   }
   return true;
 }
@@ -298,9 +309,4 @@ function hashOf(bytes: Uint8Array, start: number, end: number, seed: number): nu
   for (let at = start; at < end; at += 1) hash = (Math.imul(hash, 31) + ((bytes[at] as number) | 0x20)) | 0;
   // The last bytes reach only the low bits; the high bits spread the buckets.
   return hash ^ (hash >>> 15);
-}
-
-/** Returns a byte of a name in lower case. `:` of a pseudo-field stays. */
-function lowerCase(byte: number): number {
-  return TOKEN_LOWER[byte] || byte;
 }
