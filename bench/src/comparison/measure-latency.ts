@@ -12,6 +12,8 @@ export type OpenLoop<Backend extends string> = {
   readonly backend: Backend;
   /** What is sent, in the plural. */
   readonly unit: 'messages' | 'requests';
+  /** Subjects that are not measured, because they do not sustain the rate. */
+  readonly tooSlow?: readonly SubjectName[];
   run(port: number, options: { readonly rate: number; readonly seconds: number }): Promise<OpenLoopReport>;
   trafficOf(report: OpenLoopReport): TrafficBounds;
 };
@@ -27,7 +29,8 @@ export async function measureLatency<Backend extends string, Name extends Subjec
   run: ComparisonRun<Backend, Name>,
   openLoop: OpenLoop<Backend>,
 ): Promise<ScenarioReadings[]> {
-  const selected = await run.sharedSubjects(openLoop.backend);
+  const running = await run.sharedSubjects(openLoop.backend);
+  const selected = running.filter(({ subject }) => openLoop.tooSlow?.includes(subject.name) !== true);
   const reference = selected.find(({ subject }) => subject.name === 'haproxy') ?? selected[0];
   if (reference === undefined) return [];
   const rate = Math.round((await findHighestRateThrough(reference, { openLoop, signal: run.options.signal })) / 2);

@@ -4,17 +4,29 @@ import { type Ledger, perBackend, type TrafficTotals } from './subject.ts';
 type Items<T> = { readonly items: readonly T[] };
 type UsageItem = { readonly services: readonly ({ readonly name: string } & TrafficTotals)[] };
 
-/** Reads the ledger from the API of the console. The Service of a backend has the name of the backend. */
+/** Reads the ledger from the API of the console. A backend's traffic is the sum of its Services. */
 export async function readLedger<Backend extends string>(
   console: string,
   backends: readonly Backend[],
 ): Promise<Ledger<Backend>> {
   const { items } = await requestJson<Items<UsageItem>>(new URL('api/v1/usage', console));
   const services = items.flatMap((item) => item.services);
-  return perBackend(
-    backends,
-    (name) => services.find((service) => service.name === name) ?? { receivedBytes: 0, sentBytes: 0, connections: 0 },
-  );
+  return perBackend(backends, (backend) => sumOf(services.filter(({ name }) => isServiceOf(backend, name))));
+}
+
+function sumOf(services: readonly TrafficTotals[]): TrafficTotals {
+  const sum = { receivedBytes: 0, sentBytes: 0, connections: 0 };
+  for (const { receivedBytes, sentBytes, connections } of services) {
+    sum.receivedBytes += receivedBytes;
+    sum.sentBytes += sentBytes;
+    sum.connections += connections;
+  }
+  return sum;
+}
+
+/** Whether a Service relays to a backend: its name is the name of the backend, or this name and a number, for example `routes-7`. */
+function isServiceOf(backend: string, service: string): boolean {
+  return service === backend || (service.startsWith(`${backend}-`) && /^\d+$/.test(service.slice(backend.length + 1)));
 }
 
 export type ServiceItem = { readonly name: string; readonly state: string; readonly message: string };
@@ -27,7 +39,7 @@ export type FeatureSupport<Backend extends string> = {
   readonly notEnforced: readonly string[];
 };
 
-/** The backends, whose Services have the same names, and the names of the limits of their tenant. */
+/** The backends, and the names of the limits of their tenant. */
 export type Features<Backend extends string> = {
   readonly backends: readonly Backend[];
   readonly limitNames: readonly string[];
@@ -56,10 +68,11 @@ export function featureSupportFor<Backend extends string>(
   const notEnforced = limitNames.filter((name) => problemOf(name) !== undefined);
   const hasNoLimits = limitNames.length > 0 && notEnforced.length === limitNames.length;
   const unsupported = backends.flatMap((name) => {
-    const service = services.find((each) => each.name === name);
-    const refusal = service?.state === 'Refused' ? withoutSourceLocation(service.message) : undefined;
+    const own = services.filter((service) => isServiceOf(name, service.name));
+    const refused = own.find(({ state }) => state === 'Refused');
+    const refusal = refused === undefined ? undefined : withoutSourceLocation(refused.message);
     const limits = hasNoLimits ? `this version enforces none of the limits (${notEnforced.join(', ')})` : undefined;
-    const reason = service === undefined ? 'Weir does not know the Service' : (refusal ?? limits);
+    const reason = own.length === 0 ? 'Weir does not know the Service' : (refusal ?? limits);
     return reason === undefined ? [] : [[name, reason] as const];
   });
   return { unsupported: Object.fromEntries(unsupported) as FeatureSupport<Backend>['unsupported'], notEnforced };
