@@ -37,11 +37,12 @@ export const requestsWithAllRoutes: L7Load = {
 /** Fewer than for small responses, because the socket buffers of 64 responses of 1 MB exceed the processor's caches. */
 const BODY_CONNECTIONS = 16;
 
+export const uploadLoad: L7Load = documentLoad('request bodies of 10 KB', DOCUMENTS.upload);
 export const bodyLoads: readonly L7Load[] = [
   documentLoad('responses of 0 bytes', DOCUMENTS.empty),
   documentLoad('responses of 10 KB', DOCUMENTS['10 KB']),
   documentLoad('responses of 1 MB', DOCUMENTS['1 MB']),
-  documentLoad('request bodies of 10 KB', DOCUMENTS.upload),
+  uploadLoad,
 ];
 
 function documentLoad(title: string, { path, uploadBytes }: BackendDocument): L7Load {
