@@ -86,7 +86,7 @@ export class ComparisonRun<Backend extends string, Name extends SubjectName> imp
       await subject.verifyRelay(backend);
       return true;
     }
-    this.leaveOut(`${name} with the backend "${backend}": ${reason}`);
+    this.leaveOut(`${name} in the loads of "${backend}": ${reason}`);
     return false;
   }
 

@@ -1,15 +1,19 @@
 import { cpuMicrosecondsPerUnit, type Load, type LoadResult, runWrkLoad } from '../comparison/load.ts';
+import type { OpenLoop } from '../comparison/measure-latency.ts';
 import { downloadBulk } from '../load/bulk-stream.ts';
 import { STREAM_DATAGRAM_BYTES } from '../load/datagram-stream.ts';
+import { MESSAGE_BYTES } from '../load/echo-connection.ts';
 import {
   type DatagramReport,
   datagramReportErrors,
   datagramStreamErrors,
+  type OpenLoopReport,
   runDatagramStream,
   runDatagrams,
+  runOpenLoop,
 } from '../load/generators.ts';
 import { exactTraffic, type TrafficBounds, trafficBetween } from '../measure/traffic-bounds.ts';
-import type { BackendName } from '../subjects/subject.ts';
+import type { BackendName, TrafficTotals } from '../subjects/subject.ts';
 
 type L4Load = Load<BackendName>;
 
@@ -103,4 +107,23 @@ async function runUdpStream(port: number, seconds: number): Promise<LoadResult> 
     traffic: trafficBetween({ ...sent, receivedBytes: sent.receivedBytes - lostBytes }, sent),
     errors: datagramStreamErrors(report),
   };
+}
+
+const ECHO_CONNECTIONS = 64;
+
+/** The open loop of `latency`: messages of 64 bytes that the backend echoes. */
+export const echoLoop: OpenLoop<BackendName> = {
+  backend: 'echo',
+  unit: 'messages',
+  run: (port, options) => runOpenLoop({ port, connections: ECHO_CONNECTIONS, ...options }),
+  trafficOf: messageTraffic,
+};
+
+function messageTraffic(report: OpenLoopReport): TrafficBounds {
+  const [min, max] = report.kind === 'measured' ? [report.messages, report.messages] : [report.echoed, report.sent];
+  const totalsOf = (messages: number): TrafficTotals => {
+    const bytes = messages * MESSAGE_BYTES;
+    return { receivedBytes: bytes, sentBytes: bytes, connections: ECHO_CONNECTIONS };
+  };
+  return trafficBetween(totalsOf(min), totalsOf(max));
 }

@@ -5,8 +5,7 @@ import type { Load } from '../comparison/load.ts';
 import { measureLatency } from '../comparison/measure-latency.ts';
 import { measureLoad } from '../comparison/rounds.ts';
 import type { BackendName, StartableSubjectName } from '../subjects/subject.ts';
-import { echoLoop } from './echo-loop.ts';
-import { keepAliveRequests, oneConnectionPerRequest, oneStream, udpRoundTrips, udpStream } from './loads.ts';
+import { echoLoop, keepAliveRequests, oneConnectionPerRequest, oneStream, udpRoundTrips, udpStream } from './loads.ts';
 import { measureMemory } from './measure-memory.ts';
 import type { L4ScenarioName } from './options.ts';
 

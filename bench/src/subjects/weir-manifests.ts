@@ -37,7 +37,11 @@ export function namespaceOf(name: BackendName): string {
   return name === 'echo' ? 'calm' : 'bench';
 }
 
-export function tenantPolicyManifest(limits: Exclude<LimitProfile, 'none'>): string {
+/** Returns the TenantPolicy of the tenant `bench`. `allowedHosts` are the hosts that it may use on shared ports. */
+export function tenantPolicyManifest(
+  limits: Exclude<LimitProfile, 'none'>,
+  allowedHosts: readonly string[] = [],
+): string {
   return `apiVersion: v1
 kind: Namespace
 metadata: {name: bench, labels: {kubernetes.io/metadata.name: bench}}
@@ -47,6 +51,7 @@ kind: TenantPolicy
 metadata: {name: bench}
 spec:
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: bench}}
+  allowedHosts: ${JSON.stringify(allowedHosts)}
   limits: {${Object.entries(LIMITS_BY_PROFILE[limits])
     .map(([name, value]) => `${name}: ${value}`)
     .join(', ')}}

@@ -61,9 +61,10 @@ describe('HTTP configurations', () => {
     assert.equal(countOf(without, 'kind: Service\n'), 3);
     assert.equal(countOf(without, 'appProtocol: http}'), 3);
     assert.match(without, /weir\.dev\/tls-secret: "bench-tls", weir\.dev\/tls-ports: "1003"/);
-    assert.match(without, /kind: TenantPolicy/);
+    assert.match(without, /kind: TenantPolicy.*allowedHosts: \[\]/s);
     const withRoutes = weirHttpManifests(ports, { backendPort, certificate, hasRoutes: true });
     assert.equal(countOf(withRoutes, 'kind: Service\n'), 1_003);
+    assert.match(withRoutes, /allowedHosts: \["\*\.example"\]/);
     assert.match(withRoutes, /weir\.dev\/hosts: "shop-099\.example", weir\.dev\/path-prefix: "\/team-9"/);
   });
 });

@@ -51,7 +51,7 @@ export function weirHttpManifests(
     tlsSecretManifest({ name: SECRET, namespace: NAMESPACE }, certificate),
     service('http2', ports.http2),
     ...(hasRoutes ? routes : []),
-    tenantPolicyManifest('inactive'),
+    tenantPolicyManifest('inactive', hasRoutes ? ['*.example'] : []),
   ].join('---\n');
 }
 
