@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { endpointKey } from '@weir/model';
+import { createEndpointStats, type EndpointStats, endpointKey } from '@weir/model';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
-import { MAX_CONNECTIONS_PER_ENDPOINT } from '../../src/http/endpoint-connections.ts';
+import { EndpointConnections, MAX_CONNECTIONS_PER_ENDPOINT, MAX_IDLE } from '../../src/http/endpoint-connections.ts';
 import { epollTransport } from '../../src/transport/tcp/epoll-transport.ts';
 import { answeringEndpoint, OK } from '../fixtures/answering-endpoint.ts';
 import { startFleet } from '../fixtures/fleet.ts';
@@ -129,6 +129,25 @@ for (const { name, transport } of TRANSPORTS) {
     });
   });
 }
+
+test('a worker with the maximum number of idle connections closes the one that was idle longest', async () => {
+  await using endpoint = await answeringEndpoint();
+  const connections = new EndpointConnections(epollTransport);
+  const stats = Array.from({ length: MAX_IDLE + 2 }, () => {
+    const each = createEndpointStats(endpoint.endpoint);
+    each.tier = 0;
+    return each;
+  });
+  for (const each of stats) connections.keep(connections.open(each, 'full') ?? assert.fail('no connection'));
+  assert.equal(connections.idleCount, MAX_IDLE);
+  assert.deepEqual(
+    [0, 1, 2, MAX_IDLE + 1].map((index) => connections.takeIdle(stats[index] as EndpointStats) !== undefined),
+    [false, false, true, true],
+  );
+  assert.equal(connections.idleCount, MAX_IDLE - 2);
+  connections.drain();
+  assert.equal(connections.idleCount, 0);
+});
 
 test('a request that finds the maximum number of connections to each endpoint gets 503', async () => {
   await using endpoint = await answeringEndpoint(silent);
