@@ -1,7 +1,6 @@
 // Tests how long the proxy keeps connections to endpoints and clients, and how many it opens.
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { createEndpointStats, type EndpointStats, endpointKey } from '@weir/model';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
@@ -11,7 +10,8 @@ import { answeringEndpoint, OK } from '../fixtures/answering-endpoint.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { ask, receive, startHttpWorker } from '../fixtures/http-worker.ts';
 import { PORT } from '../fixtures/listen-address.ts';
-import { outcomesFor, startServing, webService } from '../fixtures/services.ts';
+import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
+import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/services.ts';
 import { TRANSPORTS } from '../fixtures/transports.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -58,25 +58,17 @@ for (const { name, transport } of TRANSPORTS) {
     });
 
     test('an endpoint that does not answer FIN is reset', async () => {
-      const ended = Promise.withResolvers<string | undefined>();
-      const server = createServer({ allowHalfOpen: true }, (socket) => {
-        socket.once('data', () => socket.write(OK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')));
-        socket.on('error', () => undefined);
-        socket.on('end', () => {
-          http.worker.tick(4);
-          socket.write('x', (error) => ended.resolve((error as NodeJS.ErrnoException | undefined)?.code));
-        });
-      });
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      using http = await startHttpWorker(transport, {
-        address: '127.0.0.1',
-        port: (server.address() as { port: number }).port,
-      });
+      await using endpoint = await scriptedEndpoint();
+      using http = await startHttpWorker(transport, endpointOf(endpoint));
       await using client = await http.client();
-      assert.equal((await ask(client, GET)).closes, false);
-      assert.match((await ended.promise) ?? 'no error', /ECONNRESET|EPIPE/);
-      server.close();
+      const response = ask(client, GET);
+      const connection = await endpoint.next();
+      await connection.take(GET.length);
+      await connection.send(OK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+      assert.deepEqual(await response, { status: 200, body: 'ok', closes: false });
+      assert.deepEqual(await connection.ended, { kind: 'end' });
+      http.worker.tick(4);
+      await assert.rejects(connection.send('x'), /ECONNRESET|EPIPE/);
     });
 
     test('a request goes to the endpoint with the fewest requests, however many idle connections it has', async () => {
@@ -91,6 +83,18 @@ for (const { name, transport } of TRANSPORTS) {
       for (const client of [...clients, ...clients]) await ask(client, GET);
       assert.deepEqual([busy.heads.length, idle.heads.length, idle.accepted], [1, 16, 1]);
       for (const closing of [...clients, ...endpoints]) await closing[Symbol.asyncDispose]();
+    });
+
+    test('another protocol ends with FIN when the endpoint answers the FIN of the client', async () => {
+      const switched = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+      await using endpoint = await answeringEndpoint((socket) => void socket.write(switched));
+      using http = await startHttpWorker(transport, endpoint.endpoint);
+      await using client = await http.client();
+      await client.send(GET.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'));
+      await client.take(/^HTTP\/1\.1 101 .*\r\n\r\n/s);
+      await client.end();
+      assert.deepEqual(await client.ended, { kind: 'end' });
+      await eventually(() => assert.deepEqual(http.worker.outcomes(), { completed: 1 }));
     });
 
     test('a drain closes idle connections on both sides', async () => {
@@ -126,6 +130,7 @@ for (const { name, transport } of TRANSPORTS) {
         assert.deepEqual(await receive(client), { status: 200, body: 'ok', closes: true });
         assert.deepEqual(await client.ended, { kind: 'end' });
       }
+      await eventually(() => assert.equal(endpoint.open, 0));
     });
   });
 }
