@@ -42,6 +42,9 @@ export interface EndpointConnectionOwner {
 }
 
 const SWITCHING_PROTOCOLS = 101;
+/** A longer request is not copied. The transport takes a shorter one with one system call, completely or not at all. */
+const MAX_COPIED_BYTES = 16_384;
+const NO_BYTES: Uint8Array = new Uint8Array(0);
 
 /** One connection to an endpoint. Carries one request at a time, and waits for the next in `EndpointConnections`. */
 export class EndpointConnection implements StreamEvents, MessageHandler<ResponseHeadParser> {
@@ -54,6 +57,9 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
   isIdle = false;
   /** The tick in which the connection became idle or, if later, began to close. Written by the owner. */
   idleSince = 0;
+  /** The connections that became idle just before and after this one. Written by the owner. */
+  older: EndpointConnection | undefined;
+  newer: EndpointConnection | undefined;
   readonly #owner: EndpointConnectionOwner;
   readonly #reader: MessageReader<ResponseHeadParser> = responseReader();
   #exchange: Exchange | undefined;
@@ -61,6 +67,7 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
   #isClosing = false;
   #hasEnded = false;
   #isReusable = true;
+  #copy: Uint8Array = NO_BYTES;
 
   constructor(stats: EndpointStats, owner: EndpointConnectionOwner) {
     this.stats = stats;
@@ -80,6 +87,20 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
     this.#exchange = exchange;
     this.#reader.next(requestMethod);
     this.requests += 1;
+  }
+
+  /** Copies a request, so that another connection can send it again. Returns the length, or 0 if the request is too long. */
+  copy(bytes: Uint8Array): number {
+    const { length } = bytes;
+    if (length > MAX_COPIED_BYTES) return 0;
+    if (length > this.#copy.length) this.#copy = new Uint8Array(2 ** Math.ceil(Math.log2(length)));
+    this.#copy.set(bytes);
+    return length;
+  }
+
+  /** Returns the copy, which has this length. The connection must not carry another request. */
+  copied(length: number): Uint8Array {
+    return this.#copy.subarray(0, length);
   }
 
   /** Resets the connection. No method of the exchange is called any more. */

@@ -11,7 +11,7 @@ export const MAX_CONNECTIONS_PER_ENDPOINT = 1_024;
 /** How many connections to one endpoint may be idle in one worker. */
 const MAX_IDLE_PER_ENDPOINT = 256;
 /** How many connections to all endpoints may be idle in one worker. */
-const MAX_IDLE = 2_048;
+export const MAX_IDLE = 2_048;
 /** How long a connection may be idle, in ticks of the timeout wheel (seconds). Less than most endpoints wait. */
 const MAX_IDLE_TICKS = 30;
 /** How long an endpoint may take to answer FIN with FIN. */
@@ -37,6 +37,9 @@ export class EndpointConnections implements EndpointConnectionOwner {
   /** Connections that wait for the FIN of their endpoints, or have received the FIN since. */
   #closing: EndpointConnection[] = [];
   #idleCount = 0;
+  /** The ends of a list of all idle connections, in the order in which they became idle. */
+  #oldestIdle: EndpointConnection | undefined;
+  #newestIdle: EndpointConnection | undefined;
   #now = 0;
   #isDraining = false;
 
@@ -51,9 +54,7 @@ export class EndpointConnections implements EndpointConnectionOwner {
   /** Returns the connection that became idle last, or undefined if there is none. */
   takeIdle(stats: EndpointStats): EndpointConnection | undefined {
     const connection = this.#byEndpoint.get(stats)?.idle.pop();
-    if (connection === undefined) return undefined;
-    this.#idleCount -= 1;
-    connection.isIdle = false;
+    if (connection !== undefined) this.#unlink(connection);
     return connection;
   }
 
@@ -71,15 +72,16 @@ export class EndpointConnections implements EndpointConnectionOwner {
   keep(connection: EndpointConnection): void {
     const { stats, requests } = connection;
     const { idle } = this.#connectionsTo(stats);
-    const isFull = this.#idleCount >= MAX_IDLE || idle.length >= MAX_IDLE_PER_ENDPOINT;
+    const isFull = idle.length >= MAX_IDLE_PER_ENDPOINT;
     if (isFull || this.#isDraining || requests >= MAX_REQUESTS || stats.tier === EXCLUDED) {
       connection.close();
       return;
     }
+    // The new connection is kept, so that the idle connections of one tenant do not keep out those of the others.
+    if (this.#idleCount >= MAX_IDLE) this.#oldestIdle?.close();
     connection.idleSince = this.#now;
-    connection.isIdle = true;
     idle.push(connection);
-    this.#idleCount += 1;
+    this.#link(connection);
   }
 
   onConnectionClosing(connection: EndpointConnection): void {
@@ -99,11 +101,14 @@ export class EndpointConnections implements EndpointConnectionOwner {
   /** Closes connections that were idle for too long, or whose endpoint is not used any more. Must be called once a second. */
   tick(now: number): void {
     this.#now = now;
+    // Copies, because each close removes the connection from the list.
+    for (const [stats, { idle }] of this.#byEndpoint)
+      if (stats.tier === EXCLUDED) for (const connection of [...idle]) connection.close();
     const oldest = now - MAX_IDLE_TICKS;
-    for (const [stats, { idle }] of this.#byEndpoint) {
-      const isUnused = stats.tier === EXCLUDED;
-      // A copy, because each close removes the connection from the list.
-      for (const connection of idle.filter(({ idleSince }) => isUnused || idleSince <= oldest)) connection.close();
+    for (let connection = this.#oldestIdle; connection !== undefined && connection.idleSince <= oldest; ) {
+      const next = connection.newer;
+      connection.close();
+      connection = next;
     }
     this.#resetUnanswered(now - MAX_CLOSING_TICKS);
   }
@@ -126,10 +131,30 @@ export class EndpointConnections implements EndpointConnectionOwner {
 
   #removeIdle(connection: EndpointConnection): void {
     if (!connection.isIdle) return;
-    connection.isIdle = false;
-    this.#idleCount -= 1;
+    this.#unlink(connection);
     const { idle } = this.#connectionsTo(connection.stats);
     idle.splice(idle.indexOf(connection), 1);
+  }
+
+  #link(connection: EndpointConnection): void {
+    connection.isIdle = true;
+    connection.older = this.#newestIdle;
+    if (connection.older === undefined) this.#oldestIdle = connection;
+    else connection.older.newer = connection;
+    this.#newestIdle = connection;
+    this.#idleCount += 1;
+  }
+
+  #unlink(connection: EndpointConnection): void {
+    const { older, newer } = connection;
+    if (older === undefined) this.#oldestIdle = newer;
+    else older.newer = newer;
+    if (newer === undefined) this.#newestIdle = older;
+    else newer.older = older;
+    connection.isIdle = false;
+    connection.older = undefined;
+    connection.newer = undefined;
+    this.#idleCount -= 1;
   }
 
   #connectionsTo(stats: EndpointStats): ConnectionsTo {

@@ -41,8 +41,6 @@ export interface EndpointRequestOptions {
 type Attempt = 'first' | 'retry' | 'move';
 
 const SWITCHING_PROTOCOLS = 101;
-/** A longer request is not sent again. The transport takes a shorter one with one system call, completely or not at all. */
-const MAX_REPEATED_BYTES = 16_384;
 
 /**
  * The way of a client's requests, one after the other, to endpoints: chooses an endpoint, takes an idle connection or
@@ -60,9 +58,14 @@ export class EndpointRequest implements Exchange, Sink {
   #hasBody = false;
   readonly #triedEndpoints: EndpointStats[] = [];
   #hasTriedExcluded = false;
-  /** The bytes that a new connection sends first, and that a reused connection may have to send again. */
+  /** The bytes that a new connection sends first. */
   #unsent: Uint8Array | undefined;
   #isReused = false;
+  /**
+   * How many bytes of the request a reused connection has copied when it sent them. 0 if the copy is not complete, -1
+   * before the first byte.
+   */
+  #copiedBytes = -1;
   #isComplete = false;
   /** Whether the endpoint has sent a head, final or not. */
   #hasAnswered = false;
@@ -100,6 +103,7 @@ export class EndpointRequest implements Exchange, Sink {
     this.#triedEndpoints.length = 0;
     this.#hasTriedExcluded = false;
     this.#unsent = undefined;
+    this.#copiedBytes = -1;
     this.#isComplete = false;
     this.#hasAnswered = false;
     this.#hasResponse = false;
@@ -117,8 +121,7 @@ export class EndpointRequest implements Exchange, Sink {
       return;
     }
     // Only a request that is sent at once can be sent again.
-    const isFirst = this.#isReused && this.#unsent === undefined && bytes.length <= MAX_REPEATED_BYTES;
-    this.#unsent = isFirst ? Buffer.from(bytes) : NOTHING;
+    if (this.#isReused) this.#copiedBytes = this.#copiedBytes < 0 ? connection.copy(bytes) : 0;
     this.#write(connection, bytes);
   }
 
@@ -159,7 +162,7 @@ export class EndpointRequest implements Exchange, Sink {
     if (connection === undefined) return;
     this.#upstream.onConnected(connection.stats);
     const unsent = this.#unsent;
-    this.#unsent = NOTHING;
+    this.#unsent = undefined;
     if (unsent !== undefined) this.#write(connection, unsent);
     if (!connection.stream.awaitsDrain) this.#owner.onEndpointReady();
   }
@@ -171,7 +174,6 @@ export class EndpointRequest implements Exchange, Sink {
   onResponseHead(head: ResponseHeadParser): number | undefined {
     const { status } = head;
     this.#hasAnswered = true;
-    this.#unsent = NOTHING;
     const options = this.#owner.onResponseHead(head);
     // Another head follows all other interim responses (RFC 9110 §15.2).
     if (options === undefined || (status < 200 && status !== SWITCHING_PROTOCOLS)) return options;
@@ -231,6 +233,7 @@ export class EndpointRequest implements Exchange, Sink {
     if (connection !== undefined && failure === 'closed' && this.#maySendAgain(connection)) {
       // The endpoint has not refused the request, so the same endpoint may get it on a new connection.
       this.#triedEndpoints.pop();
+      this.#unsent = connection.copied(this.#copiedBytes);
       this.#connect('endpoint-failed', 'retry');
       return;
     }
@@ -242,10 +245,9 @@ export class EndpointRequest implements Exchange, Sink {
 
   /** Whether the request, whose reused connection has ended without a byte of an answer, may be sent once more. */
   #maySendAgain({ stream }: EndpointConnection): boolean {
-    const sent = this.#unsent;
-    if (!this.#isReused || this.#hasAnswered || sent === undefined || sent === NOTHING) return false;
+    if (!this.#isReused || this.#hasAnswered || this.#copiedBytes <= 0) return false;
     // RFC 9110 §9.2.2: a request may be repeated if it is known that the original request was never applied.
-    if (stream.queuedBytes >= sent.length) return true;
+    if (stream.queuedBytes >= this.#copiedBytes) return true;
     // RFC 9110 §9.2.2: otherwise only if its method is idempotent. A body that was sent is never sent again.
     return !this.#hasBody && IDEMPOTENT_METHODS.has(this.#method);
   }
@@ -314,8 +316,6 @@ export class EndpointRequest implements Exchange, Sink {
   }
 }
 
-/** In place of bytes that must not be sent again. */
-const NOTHING: Uint8Array = new Uint8Array(0);
 /** RFC 9110 §9.2.2. */
 const IDEMPOTENT_METHODS: ReadonlySet<number> = new Set([
   METHOD.get,

@@ -1,17 +1,17 @@
 // Tests how long the proxy keeps connections to endpoints and clients, and how many it opens.
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { endpointKey } from '@weir/model';
+import { createEndpointStats, type EndpointStats, endpointKey } from '@weir/model';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
-import { MAX_CONNECTIONS_PER_ENDPOINT } from '../../src/http/endpoint-connections.ts';
+import { EndpointConnections, MAX_CONNECTIONS_PER_ENDPOINT, MAX_IDLE } from '../../src/http/endpoint-connections.ts';
 import { epollTransport } from '../../src/transport/tcp/epoll-transport.ts';
 import { answeringEndpoint, OK } from '../fixtures/answering-endpoint.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { ask, receive, startHttpWorker } from '../fixtures/http-worker.ts';
 import { PORT } from '../fixtures/listen-address.ts';
-import { outcomesFor, startServing, webService } from '../fixtures/services.ts';
+import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
+import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/services.ts';
 import { TRANSPORTS } from '../fixtures/transports.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -58,25 +58,17 @@ for (const { name, transport } of TRANSPORTS) {
     });
 
     test('an endpoint that does not answer FIN is reset', async () => {
-      const ended = Promise.withResolvers<string | undefined>();
-      const server = createServer({ allowHalfOpen: true }, (socket) => {
-        socket.once('data', () => socket.write(OK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')));
-        socket.on('error', () => undefined);
-        socket.on('end', () => {
-          http.worker.tick(4);
-          socket.write('x', (error) => ended.resolve((error as NodeJS.ErrnoException | undefined)?.code));
-        });
-      });
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      using http = await startHttpWorker(transport, {
-        address: '127.0.0.1',
-        port: (server.address() as { port: number }).port,
-      });
+      await using endpoint = await scriptedEndpoint();
+      using http = await startHttpWorker(transport, endpointOf(endpoint));
       await using client = await http.client();
-      assert.equal((await ask(client, GET)).closes, false);
-      assert.match((await ended.promise) ?? 'no error', /ECONNRESET|EPIPE/);
-      server.close();
+      const response = ask(client, GET);
+      const connection = await endpoint.next();
+      await connection.take(GET.length);
+      await connection.send(OK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+      assert.deepEqual(await response, { status: 200, body: 'ok', closes: false });
+      assert.deepEqual(await connection.ended, { kind: 'end' });
+      http.worker.tick(4);
+      await assert.rejects(connection.send('x'), /ECONNRESET|EPIPE/);
     });
 
     test('a request goes to the endpoint with the fewest requests, however many idle connections it has', async () => {
@@ -91,6 +83,18 @@ for (const { name, transport } of TRANSPORTS) {
       for (const client of [...clients, ...clients]) await ask(client, GET);
       assert.deepEqual([busy.heads.length, idle.heads.length, idle.accepted], [1, 16, 1]);
       for (const closing of [...clients, ...endpoints]) await closing[Symbol.asyncDispose]();
+    });
+
+    test('another protocol ends with FIN when the endpoint answers the FIN of the client', async () => {
+      const switched = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+      await using endpoint = await answeringEndpoint((socket) => void socket.write(switched));
+      using http = await startHttpWorker(transport, endpoint.endpoint);
+      await using client = await http.client();
+      await client.send(GET.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'));
+      await client.take(/^HTTP\/1\.1 101 .*\r\n\r\n/s);
+      await client.end();
+      assert.deepEqual(await client.ended, { kind: 'end' });
+      await eventually(() => assert.deepEqual(http.worker.outcomes(), { completed: 1 }));
     });
 
     test('a drain closes idle connections on both sides', async () => {
@@ -126,9 +130,29 @@ for (const { name, transport } of TRANSPORTS) {
         assert.deepEqual(await receive(client), { status: 200, body: 'ok', closes: true });
         assert.deepEqual(await client.ended, { kind: 'end' });
       }
+      await eventually(() => assert.equal(endpoint.open, 0));
     });
   });
 }
+
+test('a worker with the maximum number of idle connections closes the one that was idle longest', async () => {
+  await using endpoint = await answeringEndpoint();
+  const connections = new EndpointConnections(epollTransport);
+  const stats = Array.from({ length: MAX_IDLE + 2 }, () => {
+    const each = createEndpointStats(endpoint.endpoint);
+    each.tier = 0;
+    return each;
+  });
+  for (const each of stats) connections.keep(connections.open(each, 'full') ?? assert.fail('no connection'));
+  assert.equal(connections.idleCount, MAX_IDLE);
+  assert.deepEqual(
+    [0, 1, 2, MAX_IDLE + 1].map((index) => connections.takeIdle(stats[index] as EndpointStats) !== undefined),
+    [false, false, true, true],
+  );
+  assert.equal(connections.idleCount, MAX_IDLE - 2);
+  connections.drain();
+  assert.equal(connections.idleCount, 0);
+});
 
 test('a request that finds the maximum number of connections to each endpoint gets 503', async () => {
   await using endpoint = await answeringEndpoint(silent);
