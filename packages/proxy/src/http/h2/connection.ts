@@ -63,6 +63,14 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     return this.#streams.size;
   }
 
+  /**
+   * Whether the peer has begun the preface, a head or a control frame and not ended it. The owner limits this time, because
+   * the connection keeps up to 64 KiB of such a head.
+   */
+  get isInHead(): boolean {
+    return this.#heads.openBlockId !== 0 || this.#reader.isInFrame;
+  }
+
   /** Whether a client may open a stream. */
   get canOpen(): boolean {
     const hasRoom = this.#streams.canOpen && this.#streams.size < this.#settings.maxConcurrentStreams;

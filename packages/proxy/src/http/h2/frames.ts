@@ -69,6 +69,11 @@ export class FrameReader {
     this.#state = hasPreface ? PREFACE : HEADER;
   }
 
+  /** Whether a part of a frame other than DATA has arrived. */
+  get isInFrame(): boolean {
+    return this.#headerLength > 0 || this.#state === PAYLOAD || this.#state === PREFACE;
+  }
+
   /**
    * Reads from `position` to `end` (exclusive). `frame`: a complete frame other than DATA. `data`: a piece of DATA.
    * `more`: all bytes are used up. After `error`, the connection must end.

@@ -242,6 +242,24 @@ suite('drain', () => {
   });
 });
 
+test('a connection knows whether its peer owes the rest of a head', () => {
+  const peer = new RawPeer();
+  const { connection } = peer;
+  const block = peer.blockOf(POST);
+  assert.equal(connection.isInHead, false);
+  connection.receive(Buffer.from([0, 0, block.length]));
+  assert.equal(connection.isInHead, true);
+  connection.receive(Buffer.from([FRAME.headers, 0, 0, 0, 0, 1]));
+  assert.equal(connection.isInHead, true);
+  connection.receive(block);
+  assert.equal(connection.isInHead, true);
+  peer.send(FRAME.continuation, FLAG.endHeaders, 1, new Uint8Array());
+  assert.equal(connection.isInHead, false);
+  // The rest of DATA may take longer.
+  connection.receive(Buffer.from([0, 0, 5, FRAME.data, 0, 0, 0, 0, 1, 1, 2]));
+  assert.equal(connection.isInHead, false);
+});
+
 test('a handler may answer a request before it returns', () => {
   const peer = new RawPeer(({ connection }, stream) => {
     connection.beginHead().status(204);
