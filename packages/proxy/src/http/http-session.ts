@@ -198,7 +198,7 @@ export class HttpSession
     if (upstream === this.upstream) return undefined;
     const admission = this.options.admitTo(upstream, this.info);
     if (typeof admission === 'string') return admission;
-    this.#next = { upstream, admission, head: fields.bytes.slice(methodStart, bodyStart) };
+    this.#next = { upstream, admission, head: new Uint8Array(fields.bytes.subarray(methodStart, bodyStart)) };
     this.#reader.stop();
     return undefined;
   }
@@ -336,7 +336,8 @@ export class HttpSession
   /** Keeps bytes behind a request, and reads nothing more until its response is complete. */
   #keepForNextRequest(bytes: Uint8Array, at: number): void {
     const rest = bytes.subarray(at);
-    this.#nextRequest = this.#nextRequest === undefined ? rest.slice() : Buffer.concat([this.#nextRequest, rest]);
+    this.#nextRequest =
+      this.#nextRequest === undefined ? new Uint8Array(rest) : Buffer.concat([this.#nextRequest, rest]);
     this.client.readStop();
   }
 
