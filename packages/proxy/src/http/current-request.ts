@@ -1,11 +1,12 @@
-import { httpsRedirectPort, type Route } from '@weir/model/data-plane';
+import { type EndpointStats, httpsRedirectPort, type Route } from '@weir/model/data-plane';
+import type { Admission } from '../limits/admission.ts';
 import { countRequestRefusal } from '../metering/counters.ts';
 import { RequestMeter } from '../metering/request-meter.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
 import type { RequestHeadParser } from './h1/request-head.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
-import { writeAnswer, writeRequest, writeResponse, writtenRequest } from './heads.ts';
+import { type ResponseClient, writeAnswer, writeRequest, writeResponse, writtenRequest } from './heads.ts';
 import { hstsLineFor, REDIRECT_STATUS, writeHttpsRedirect } from './https-policy.ts';
 import { reserveHead, type Sink, writeChunkedEnd, writeData } from './message-output.ts';
 import { type AnswerFormat, answerFormatFor } from './passes/answer-format.ts';
@@ -20,6 +21,7 @@ export const SWITCHING_PROTOCOLS = 101;
 export interface RequestConnection {
   readonly peer: ForwardedPeer;
   readonly route: Route;
+  readonly admission: Pick<Admission, 'admitRequest'>;
   readonly counters: Float64Array;
   /** Milliseconds of the clock that measures requests. */
   readonly now: number;
@@ -33,6 +35,8 @@ export class CurrentRequest {
   /** The method (`METHOD`). */
   method: number = METHOD.other;
   hasBody = false;
+  /** The endpoint that the sticky cookie of the client names, if any. */
+  cookieEndpoint: EndpointStats | undefined;
   /** Whether a part of the response was written for the client. */
   hasResponse = false;
   /** Whether the connection must end after the response. */
@@ -43,6 +47,8 @@ export class CurrentRequest {
   #isWebSocket = false;
   #isChunked = false;
   #isChunkedResponse = false;
+  /** How many more bytes the body may have. */
+  #bodyBytesLeft = Number.POSITIVE_INFINITY;
   #answerFormat: AnswerFormat = 'text';
   #responseFilters: CompiledFilters | undefined;
 
@@ -66,10 +72,26 @@ export class CurrentRequest {
     this.#isChunked = head.framing.kind === 'chunked';
     const refusal = writeRequest(head, peer, isRouted ? routed : undefined);
     this.#responseFilters = isRouted ? routed.responseFilters : undefined;
+    this.cookieEndpoint = writtenRequest.cookieEndpoint;
     this.#isWebSocket = writtenRequest.isWebSocket;
     this.closesAfterResponse = writtenRequest.closes;
     if (!isRouted) return routed;
-    return refusal ?? (httpsRedirectPort(route) === undefined ? undefined : 'redirect');
+    return (
+      this.#limitRefusal(head.framing.length) ??
+      refusal ??
+      (httpsRedirectPort(route) === undefined ? undefined : 'redirect')
+    );
+  }
+
+  /**
+   * Returns why the limits of the Service or its tenant refuse the request, if they do. `contentLength` is 0 if the length
+   * of the body is not known.
+   */
+  #limitRefusal(contentLength: number): ErrorReason | undefined {
+    const { admission, route } = this.#connection;
+    if (!admission.admitRequest()) return 'too-many-requests';
+    this.#bodyBytesLeft = route.settings.maxBodyBytes ?? Number.POSITIVE_INFINITY;
+    return contentLength > this.#bodyBytesLeft ? 'body-too-large' : undefined;
   }
 
   /** Begins a request whose head is not valid. */
@@ -81,9 +103,15 @@ export class CurrentRequest {
     this.#answerFormat = 'text';
   }
 
-  /** Writes a part of the body that the endpoint receives. */
-  writeRequestData(sink: Sink, bytes: Uint8Array, start: number, end: number): void {
+  /**
+   * Writes a part of the body that the endpoint receives. Returns a reason, and writes nothing, if the body is larger than
+   * the Service allows.
+   */
+  writeRequestData(sink: Sink, bytes: Uint8Array, start: number, end: number): ErrorReason | undefined {
+    this.#bodyBytesLeft -= end - start;
+    if (this.#bodyBytesLeft < 0) return 'body-too-large';
     writeData(sink, this.#isChunked, bytes, start, end);
+    return undefined;
   }
 
   /** Writes the end of the body that the endpoint receives. */
@@ -93,13 +121,20 @@ export class CurrentRequest {
 
   /**
    * Writes the head of a response for the client. `sentAt` is when the endpoint has received the request, `closes` whether
-   * the connection must end after a final response. Returns the options of Connection that the endpoint sent, or
+   * the connection must end after a final response, and `stickyCookieLine` the line Set-Cookie for the client. Returns the options of Connection that the endpoint sent, or
    * undefined if the response cannot be relayed.
    */
   writeResponseHead(
     sink: Sink,
     head: ResponseHeadParser,
-    { sentAt, closes }: { readonly sentAt: number; readonly closes: boolean },
+    {
+      sentAt,
+      closes,
+      stickyCookieLine,
+    }: Pick<ResponseClient, 'stickyCookieLine'> & {
+      readonly sentAt: number;
+      readonly closes: boolean;
+    },
   ): number | undefined {
     const { peer, route, now } = this.#connection;
     const { status } = head;
@@ -113,6 +148,7 @@ export class CurrentRequest {
       isWebSocket: this.#isWebSocket,
       filters: this.#responseFilters,
       hstsLine: hstsLineFor(route),
+      stickyCookieLine,
     };
     const written = writeResponse(head, client, status >= 200 && (this.closesAfterResponse || closes));
     if (written === undefined) return undefined;

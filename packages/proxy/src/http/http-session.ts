@@ -84,6 +84,10 @@ export class HttpSession
     return this.upstream.route;
   }
 
+  get admission(): Admission {
+    return this.options.admission;
+  }
+
   get now(): number {
     return this.context.transport.turns.nowMs;
   }
@@ -109,10 +113,23 @@ export class HttpSession
   }
 
   protected override onTimeout(): void {
-    if (this.#request.isConnecting) this.#request.tryNextEndpoint('connect-timeout');
-    else if (this.#phase === 'head' && this.#reader.isInHead) this.#answer('request-timeout');
-    else if (this.#phase === 'response') this.#failRequest('endpoint-timeout');
-    else this.end('idle-timeout');
+    const { hasResponse } = this.#current;
+    if (this.#phase === 'head') this.#onHeadTimeout();
+    else if (this.hasRequestTimedOut && hasResponse) this.end('response-timeout');
+    else if (this.hasRequestTimedOut) this.#answer('endpoint-timeout');
+    else if (this.#request.isConnecting) this.#request.tryNextEndpoint('connect-timeout');
+    else if (this.extendIfThrottled()) return;
+    else if (this.#phase === 'linger' || hasResponse) this.end('idle-timeout');
+    // RFC 9110 §15.5.9: the client was too slow, unless the endpoint does not take the body.
+    else this.#answer(this.#phase === 'body' && this.canTakeInput ? 'request-timeout' : 'endpoint-timeout');
+  }
+
+  #onHeadTimeout(): void {
+    if (!this.#reader.isInHead) this.#linger();
+    else {
+      this.#current.beginInvalid();
+      this.#answer('request-timeout');
+    }
   }
 
   protected override cancelRequest(): void {
@@ -165,6 +182,7 @@ export class HttpSession
       }
       const wasInHead = this.#reader.isInHead;
       const start = at;
+      if (this.#phase === 'head' && !wasInHead) this.startRequestTimeout();
       at = this.#reader.read(bytes, start, this);
       if (this.#next !== undefined) {
         const { upstream, admission, head } = this.#next;
@@ -187,6 +205,7 @@ export class HttpSession
     this.#phase = 'body';
     const reason = this.#current.begin(head, refusal ?? routed);
     this.startIdleTimeout();
+    this.#request.cookieEndpoint = this.#current.cookieEndpoint;
     if (reason === undefined) this.#request.begin(this.#current.method, this.#current.hasBody);
     else if (reason === 'redirect') this.#redirect(head);
     else this.#failRequest(reason);
@@ -210,7 +229,8 @@ export class HttpSession
 
   onBodyData(bytes: Uint8Array, start: number, end: number): void {
     this.extendIdleDeadline();
-    this.#current.writeRequestData(this.#request, bytes, start, end);
+    const refusal = this.#current.writeRequestData(this.#request, bytes, start, end);
+    if (refusal !== undefined) this.onRequestFailed(refusal);
   }
 
   onMessageEnd(trailers: HeadFields | undefined): void {
@@ -249,7 +269,9 @@ export class HttpSession
     const { isDraining } = this.context;
     // If the endpoint answers before the request is complete, nobody reads the rest of the request.
     const closes = isDraining || this.#phase === 'body';
-    const options = this.#current.writeResponseHead(this, head, { sentAt: this.#request.sentAt, closes });
+    const { sentAt } = this.#request;
+    const stickyCookieLine = this.#request.stickyCookieLine(this.peer);
+    const options = this.#current.writeResponseHead(this, head, { sentAt, closes, stickyCookieLine });
     if (options !== undefined && head.status === SWITCHING_PROTOCOLS) this.#startOtherProtocol();
     return options;
   }
@@ -321,6 +343,7 @@ export class HttpSession
     this.#phase = 'head';
     this.#isKept = true;
     this.#reader.next(METHOD.other);
+    this.endRequestTimeout();
     this.setDeadline(KEEP_ALIVE_MS);
     const bytes = this.#nextRequest;
     this.#nextRequest = undefined;
@@ -343,6 +366,7 @@ export class HttpSession
 
   #startOtherProtocol(): void {
     this.#phase = 'other';
+    this.endRequestTimeout();
     const bytes = this.#nextRequest;
     this.#nextRequest = undefined;
     if (bytes !== undefined) this.#request.send(bytes);
@@ -356,6 +380,7 @@ export class HttpSession
     this.#request.cancel();
     this.#nextRequest = undefined;
     this.client.shutdown();
+    this.endRequestTimeout();
     this.setDeadline(LINGER_MS);
     this.readClient();
   }
