@@ -1,4 +1,5 @@
 import { httpsRedirectPort, type Route } from '@weir/model/data-plane';
+import type { Admission } from '../limits/admission.ts';
 import { countRequestRefusal } from '../metering/counters.ts';
 import { RequestMeter } from '../metering/request-meter.ts';
 import type { HeadFields } from './h1/head-fields.ts';
@@ -20,6 +21,7 @@ export const SWITCHING_PROTOCOLS = 101;
 export interface RequestConnection {
   readonly peer: ForwardedPeer;
   readonly route: Route;
+  readonly admission: Pick<Admission, 'admitRequest'>;
   readonly counters: Float64Array;
   /** Milliseconds of the clock that measures requests. */
   readonly now: number;
@@ -43,6 +45,8 @@ export class CurrentRequest {
   #isWebSocket = false;
   #isChunked = false;
   #isChunkedResponse = false;
+  /** How many more bytes the body may have. */
+  #bodyBytesLeft = Number.POSITIVE_INFINITY;
   #answerFormat: AnswerFormat = 'text';
   #responseFilters: CompiledFilters | undefined;
 
@@ -69,7 +73,22 @@ export class CurrentRequest {
     this.#isWebSocket = writtenRequest.isWebSocket;
     this.closesAfterResponse = writtenRequest.closes;
     if (!isRouted) return routed;
-    return refusal ?? (httpsRedirectPort(route) === undefined ? undefined : 'redirect');
+    return (
+      this.#limitRefusal(head.framing.length) ??
+      refusal ??
+      (httpsRedirectPort(route) === undefined ? undefined : 'redirect')
+    );
+  }
+
+  /**
+   * Returns why the limits of the Service or its tenant refuse the request, if they do. `contentLength` is 0 if the length
+   * of the body is not known.
+   */
+  #limitRefusal(contentLength: number): ErrorReason | undefined {
+    const { admission, route } = this.#connection;
+    if (!admission.admitRequest()) return 'too-many-requests';
+    this.#bodyBytesLeft = route.settings.maxBodyBytes ?? Number.POSITIVE_INFINITY;
+    return contentLength > this.#bodyBytesLeft ? 'body-too-large' : undefined;
   }
 
   /** Begins a request whose head is not valid. */
@@ -81,9 +100,15 @@ export class CurrentRequest {
     this.#answerFormat = 'text';
   }
 
-  /** Writes a part of the body that the endpoint receives. */
-  writeRequestData(sink: Sink, bytes: Uint8Array, start: number, end: number): void {
+  /**
+   * Writes a part of the body that the endpoint receives. Returns a reason, and writes nothing, if the body is larger than
+   * the Service allows.
+   */
+  writeRequestData(sink: Sink, bytes: Uint8Array, start: number, end: number): ErrorReason | undefined {
+    this.#bodyBytesLeft -= end - start;
+    if (this.#bodyBytesLeft < 0) return 'body-too-large';
     writeData(sink, this.#isChunked, bytes, start, end);
+    return undefined;
   }
 
   /** Writes the end of the body that the endpoint receives. */

@@ -84,6 +84,10 @@ export class HttpSession
     return this.upstream.route;
   }
 
+  get admission(): Admission {
+    return this.options.admission;
+  }
+
   get now(): number {
     return this.context.transport.turns.nowMs;
   }
@@ -109,10 +113,23 @@ export class HttpSession
   }
 
   protected override onTimeout(): void {
-    if (this.#request.isConnecting) this.#request.tryNextEndpoint('connect-timeout');
-    else if (this.#phase === 'head' && this.#reader.isInHead) this.#answer('request-timeout');
-    else if (this.#phase === 'response') this.#failRequest('endpoint-timeout');
-    else this.end('idle-timeout');
+    const { hasResponse } = this.#current;
+    if (this.#phase === 'head') this.#onHeadTimeout();
+    else if (this.hasRequestTimedOut && hasResponse) this.end('response-timeout');
+    else if (this.hasRequestTimedOut) this.#answer('endpoint-timeout');
+    else if (this.#request.isConnecting) this.#request.tryNextEndpoint('connect-timeout');
+    else if (this.extendIfThrottled()) return;
+    else if (this.#phase === 'linger' || hasResponse) this.end('idle-timeout');
+    // RFC 9110 §15.5.9: the client was too slow, unless the endpoint does not take the body.
+    else this.#answer(this.#phase === 'body' && this.canTakeInput ? 'request-timeout' : 'endpoint-timeout');
+  }
+
+  #onHeadTimeout(): void {
+    if (!this.#reader.isInHead) this.#linger();
+    else {
+      this.#current.beginInvalid();
+      this.#answer('request-timeout');
+    }
   }
 
   protected override cancelRequest(): void {
@@ -165,6 +182,7 @@ export class HttpSession
       }
       const wasInHead = this.#reader.isInHead;
       const start = at;
+      if (this.#phase === 'head' && !wasInHead) this.startRequestTimeout();
       at = this.#reader.read(bytes, start, this);
       if (this.#next !== undefined) {
         const { upstream, admission, head } = this.#next;
@@ -210,7 +228,8 @@ export class HttpSession
 
   onBodyData(bytes: Uint8Array, start: number, end: number): void {
     this.extendIdleDeadline();
-    this.#current.writeRequestData(this.#request, bytes, start, end);
+    const refusal = this.#current.writeRequestData(this.#request, bytes, start, end);
+    if (refusal !== undefined) this.onRequestFailed(refusal);
   }
 
   onMessageEnd(trailers: HeadFields | undefined): void {
@@ -321,6 +340,7 @@ export class HttpSession
     this.#phase = 'head';
     this.#isKept = true;
     this.#reader.next(METHOD.other);
+    this.endRequestTimeout();
     this.setDeadline(KEEP_ALIVE_MS);
     const bytes = this.#nextRequest;
     this.#nextRequest = undefined;
@@ -343,6 +363,7 @@ export class HttpSession
 
   #startOtherProtocol(): void {
     this.#phase = 'other';
+    this.endRequestTimeout();
     const bytes = this.#nextRequest;
     this.#nextRequest = undefined;
     if (bytes !== undefined) this.#request.send(bytes);
@@ -356,6 +377,7 @@ export class HttpSession
     this.#request.cancel();
     this.#nextRequest = undefined;
     this.client.shutdown();
+    this.endRequestTimeout();
     this.setDeadline(LINGER_MS);
     this.readClient();
   }

@@ -62,6 +62,8 @@ const OTHER_OUTCOMES = [
   'reset-by-client',
   'reset-by-endpoint',
   'idle-timeout',
+  /** The answer to a request began, but was not complete within the request timeout of the Service. */
+  'response-timeout',
   /**
    * The connection was still open when a drain ended. The proxy, a removed endpoint, or an endpoint that failed its
    * health check was being drained.
