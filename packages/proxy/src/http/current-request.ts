@@ -1,4 +1,4 @@
-import { httpsRedirectPort, type Route } from '@weir/model/data-plane';
+import { type EndpointStats, httpsRedirectPort, type Route } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import { countRequestRefusal } from '../metering/counters.ts';
 import { RequestMeter } from '../metering/request-meter.ts';
@@ -6,7 +6,7 @@ import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
 import type { RequestHeadParser } from './h1/request-head.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
-import { writeAnswer, writeRequest, writeResponse, writtenRequest } from './heads.ts';
+import { type ResponseClient, writeAnswer, writeRequest, writeResponse, writtenRequest } from './heads.ts';
 import { hstsLineFor, REDIRECT_STATUS, writeHttpsRedirect } from './https-policy.ts';
 import { reserveHead, type Sink, writeChunkedEnd, writeData } from './message-output.ts';
 import { type AnswerFormat, answerFormatFor } from './passes/answer-format.ts';
@@ -35,6 +35,8 @@ export class CurrentRequest {
   /** The method (`METHOD`). */
   method: number = METHOD.other;
   hasBody = false;
+  /** The endpoint that the sticky cookie of the client names, if any. */
+  cookieEndpoint: EndpointStats | undefined;
   /** Whether a part of the response was written for the client. */
   hasResponse = false;
   /** Whether the connection must end after the response. */
@@ -70,6 +72,7 @@ export class CurrentRequest {
     this.#isChunked = head.framing.kind === 'chunked';
     const refusal = writeRequest(head, peer, isRouted ? routed : undefined);
     this.#responseFilters = isRouted ? routed.responseFilters : undefined;
+    this.cookieEndpoint = writtenRequest.cookieEndpoint;
     this.#isWebSocket = writtenRequest.isWebSocket;
     this.closesAfterResponse = writtenRequest.closes;
     if (!isRouted) return routed;
@@ -118,13 +121,16 @@ export class CurrentRequest {
 
   /**
    * Writes the head of a response for the client. `sentAt` is when the endpoint has received the request, `closes` whether
-   * the connection must end after a final response. Returns the options of Connection that the endpoint sent, or
+   * the connection must end after a final response, and `stickyCookieLine` the line Set-Cookie for the client. Returns the options of Connection that the endpoint sent, or
    * undefined if the response cannot be relayed.
    */
   writeResponseHead(
     sink: Sink,
     head: ResponseHeadParser,
-    { sentAt, closes }: { readonly sentAt: number; readonly closes: boolean },
+    { sentAt, closes, stickyCookieLine }: Pick<ResponseClient, 'stickyCookieLine'> & {
+      readonly sentAt: number;
+      readonly closes: boolean;
+    },
   ): number | undefined {
     const { peer, route, now } = this.#connection;
     const { status } = head;
@@ -138,6 +144,7 @@ export class CurrentRequest {
       isWebSocket: this.#isWebSocket,
       filters: this.#responseFilters,
       hstsLine: hstsLineFor(route),
+      stickyCookieLine,
     };
     const written = writeResponse(head, client, status >= 200 && (this.closesAfterResponse || closes));
     if (written === undefined) return undefined;

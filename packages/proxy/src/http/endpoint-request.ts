@@ -1,4 +1,4 @@
-import { type Client, type EndpointStats, recordRequest, takeRetry } from '@weir/model/data-plane';
+import { type Client, type EndpointStats, EXCLUDED, recordRequest, takeRetry } from '@weir/model/data-plane';
 import type { RelayContext } from '../relay/session.ts';
 import type { TcpStream, Window } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
@@ -49,6 +49,8 @@ const SWITCHING_PROTOCOLS = 101;
  * if no byte of it was sent, or if it is idempotent and has no body (RFC 9110 §9.2.2).
  */
 export class EndpointRequest implements Exchange, Sink {
+  /** The endpoint that the client's sticky cookie names. Set before `begin`. */
+  cookieEndpoint: EndpointStats | undefined;
   readonly #owner: RequestOwner;
   readonly #upstream: Upstream;
   readonly #context: RelayContext;
@@ -94,6 +96,13 @@ export class EndpointRequest implements Exchange, Sink {
 
   get isConnecting(): boolean {
     return this.#connection?.isConnected === false;
+  }
+
+  /** Returns the line Set-Cookie if the sticky cookie of the client does not name the present endpoint. */
+  stickyCookieLine(client: { readonly isTls: boolean }): Uint8Array | undefined {
+    const { stats } = this;
+    if (stats === undefined || stats === this.cookieEndpoint) return undefined;
+    return this.#upstream.stickyCookie?.lineFor(stats, client);
   }
 
   /** Begins a request with this method (`METHOD`). The owner then sends the head and the body, and calls `complete`. */
@@ -257,7 +266,7 @@ export class EndpointRequest implements Exchange, Sink {
     let reason = failure;
     let needsRetry = attempt === 'retry';
     do {
-      const stats = this.#upstream.choose(this.#client, this.#triedEndpoints) ?? this.#chooseExcluded(reason);
+      const stats = this.#choose() ?? this.#chooseExcluded(reason);
       if (stats === undefined) break;
       if (needsRetry && !takeRetry(this.#upstream.service.retryBudget, this.#context.wheel.now)) {
         reason = 'retry-limit';
@@ -286,6 +295,14 @@ export class EndpointRequest implements Exchange, Sink {
     connection.begin(this, this.#method);
     if (idle === undefined) this.#owner.onConnecting();
     return true;
+  }
+
+  /** Returns the endpoint of the client's cookie unless it is excluded or was tried, otherwise another endpoint. */
+  #choose(): EndpointStats | undefined {
+    const { cookieEndpoint } = this;
+    if (cookieEndpoint !== undefined && cookieEndpoint.tier !== EXCLUDED && this.#triedEndpoints.length === 0)
+      return cookieEndpoint;
+    return this.#upstream.choose(this.#client, this.#triedEndpoints);
   }
 
   /**

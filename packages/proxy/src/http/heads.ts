@@ -31,6 +31,8 @@ const requestContext: Mutable<RequestContext> = {
   hostRewrite: undefined,
   targetRewrite: undefined,
   filters: undefined,
+  endpointCookie: undefined,
+  cookieEndpoint: undefined,
   fillRandom,
   connectionOptions: 0,
   isWebSocket: false,
@@ -56,7 +58,10 @@ const responseContext: ResponseContext = {
 };
 
 /** What `writeRequest` has found out about a request. Valid until the next call. */
-export const writtenRequest: { readonly isWebSocket: boolean; readonly closes: boolean } = {
+export const writtenRequest: Pick<RequestContext, 'isWebSocket' | 'cookieEndpoint'> & { readonly closes: boolean } = {
+  get cookieEndpoint() {
+    return requestContext.cookieEndpoint;
+  },
   get isWebSocket() {
     return requestContext.isWebSocket;
   },
@@ -79,6 +84,7 @@ export function writeRequest(
   requestContext.hostRewrite = routed?.hostRewrite;
   requestContext.targetRewrite = routed?.targetRewrite;
   requestContext.filters = routed?.requestFilters;
+  requestContext.endpointCookie = routed?.upstream.stickyCookie;
   requestContext.peer = peer;
   editRequest(edit, requestContext);
   output.at = 0;
@@ -96,6 +102,8 @@ export interface ResponseClient {
   readonly filters: CompiledFilters | undefined;
   /** The line Strict-Transport-Security for a client with TLS. */
   readonly hstsLine: Uint8Array | undefined;
+  /** The line Set-Cookie that binds the client to the endpoint. */
+  readonly stickyCookieLine: Uint8Array | undefined;
 }
 
 /**
@@ -104,7 +112,7 @@ export interface ResponseClient {
  */
 export function writeResponse(
   head: ResponseHeadParser,
-  { minorVersion, isTls, isWebSocket, filters, hstsLine }: ResponseClient,
+  { minorVersion, isTls, isWebSocket, filters, hstsLine, stickyCookieLine }: ResponseClient,
   closes: boolean,
 ): Pick<ResponseContext, 'closes' | 'bodyKind' | 'connectionOptions'> | undefined {
   responseContext.head = head;
@@ -113,6 +121,7 @@ export function writeResponse(
   responseContext.isWebSocket = isWebSocket;
   responseContext.filters = filters;
   responseContext.hstsLine = hstsLine;
+  responseContext.stickyCookieLine = stickyCookieLine;
   responseContext.dateText = dateText(Date.now());
   responseContext.closes = closes;
   editResponse(edit, responseContext);

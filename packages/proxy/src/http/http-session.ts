@@ -205,6 +205,7 @@ export class HttpSession
     this.#phase = 'body';
     const reason = this.#current.begin(head, refusal ?? routed);
     this.startIdleTimeout();
+    this.#request.cookieEndpoint = this.#current.cookieEndpoint;
     if (reason === undefined) this.#request.begin(this.#current.method, this.#current.hasBody);
     else if (reason === 'redirect') this.#redirect(head);
     else this.#failRequest(reason);
@@ -268,7 +269,9 @@ export class HttpSession
     const { isDraining } = this.context;
     // If the endpoint answers before the request is complete, nobody reads the rest of the request.
     const closes = isDraining || this.#phase === 'body';
-    const options = this.#current.writeResponseHead(this, head, { sentAt: this.#request.sentAt, closes });
+    const { sentAt } = this.#request;
+    const stickyCookieLine = this.#request.stickyCookieLine(this.peer);
+    const options = this.#current.writeResponseHead(this, head, { sentAt, closes, stickyCookieLine });
     if (options !== undefined && head.status === SWITCHING_PROTOCOLS) this.#startOtherProtocol();
     return options;
   }

@@ -17,6 +17,7 @@ import {
   untriedFrom,
   updateEndpointStats,
 } from '@weir/model/data-plane';
+import { StickyCookie } from '../http/sticky-cookie.ts';
 import type { ServiceSessions } from '../relay/service-sessions.ts';
 import { ticksFor } from '../relay/timeout-wheel.ts';
 import type { HealthCommand } from '../worker/messages.ts';
@@ -37,6 +38,8 @@ export interface UpstreamOptions {
   readonly unhealthyDrainer: EndpointDrainer;
   readonly balancerOptions: BalancerOptions;
   readonly healthReporter: PassiveHealthReporter;
+  /** The key of sticky cookies, 32 bytes. */
+  readonly stickyKey: Uint8Array;
 }
 
 /**
@@ -49,6 +52,7 @@ export class Upstream {
   readonly #unhealthyDrainer: EndpointDrainer;
   readonly #balancerOptions: BalancerOptions;
   readonly #healthReporter: PassiveHealthReporter;
+  readonly #stickyKey: Uint8Array;
   /** Endpoints that were removed from the route but still have open connections, by endpoint key. */
   readonly #drainingByKey = new Map<string, EndpointStats>();
   /**
@@ -74,18 +78,20 @@ export class Upstream {
    * attempt.
    */
   #currentEndpoints: ReadonlySet<EndpointStats> | undefined;
+  #stickyCookie: StickyCookie | undefined;
   /** The hosts that the Service serves, or undefined if it serves every host. */
   #hosts: ReadonlyMap<string, true> | undefined;
 
   constructor(
     route: Route,
-    { service, removedDrainer, unhealthyDrainer, balancerOptions, healthReporter }: UpstreamOptions,
+    { service, removedDrainer, unhealthyDrainer, balancerOptions, healthReporter, stickyKey }: UpstreamOptions,
   ) {
     this.service = service;
     this.#removedDrainer = removedDrainer;
     this.#unhealthyDrainer = unhealthyDrainer;
     this.#balancerOptions = balancerOptions;
     this.#healthReporter = healthReporter;
+    this.#stickyKey = stickyKey;
     this.#route = route;
     this.#hosts = hostsOf(route);
     this.#balancer = createBalancer(route, balancerOptions);
@@ -94,6 +100,17 @@ export class Upstream {
 
   get route(): Route {
     return this.#route;
+  }
+
+  /** The sticky cookie of the Service, which names the current endpoints. Undefined if the Service wants none. */
+  get stickyCookie(): StickyCookie | undefined {
+    const { settings, service } = this.#route;
+    const { stickyCookie: name } = settings;
+    if (name === undefined) return undefined;
+    if (this.#stickyCookie?.nameText !== name)
+      this.#stickyCookie = new StickyCookie(name, { key: this.#stickyKey, service: service.uid });
+    this.#stickyCookie.setEndpoints(this.#pool.all);
+    return this.#stickyCookie;
   }
 
   /**

@@ -30,6 +30,8 @@ export interface WorkerStartData {
    * string, because a `Secret` cannot be cloned.
    */
   readonly fleetSecret?: string | undefined;
+  /** The key of sticky cookies if there is no fleet secret. */
+  readonly stickyKey: Uint8Array;
   readonly workerCount: number;
   readonly transport: TransportKind;
   /** One byte for each descriptor, see `recordDescriptors`. */

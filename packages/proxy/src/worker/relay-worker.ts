@@ -11,6 +11,7 @@ import {
 import { HandshakeQueue } from '../accept/handshake-queue.ts';
 import { PendingConnections } from '../accept/pending-connection.ts';
 import { EndpointConnections } from '../http/endpoint-connections.ts';
+import { createStickyKey, deriveStickyKey } from '../http/sticky-cookie.ts';
 import { AdmissionController } from '../limits/admission.ts';
 import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
 import { Shaper } from '../limits/shaper.ts';
@@ -40,6 +41,8 @@ export interface RelayWorkerOptions extends WorkerListenersOptions {
    * client.
    */
   readonly affinityTable?: AffinityTable;
+  /** The key of sticky cookies if there is no fleet secret. All workers share the key. By default a random key. */
+  readonly stickyKey?: Uint8Array;
   /** The limiter state, which all workers share. Without it, nothing is limited. */
   readonly limiterMemory?: WorkerLimiterMemory;
   /** Called when a connection attempt to an endpoint has failed. `code` is an errno name. */
@@ -93,6 +96,7 @@ export class RelayWorker {
         unhealthyDrainer: this.#unhealthyDrainer,
         balancerOptions: this.#balancerOptions,
         healthReporter: this.#healthReporter,
+        stickyKey: deriveStickyKey(options.sealer) ?? options.stickyKey ?? createStickyKey(),
       },
     });
     this.#context = {

@@ -4,6 +4,7 @@ import { FIELD } from '../h1/head-fields.ts';
 import { METHOD } from '../h1/methods.ts';
 import { asciiBytes } from './byte-writer.ts';
 import { CONNECTION_OPTION, dropHopByHop, hasListMember, isValue } from './connection-options.ts';
+import { takeEndpointCookie } from './endpoint-cookie.ts';
 import { writeForwarded, writeXForwarded } from './forwarded.ts';
 import type { HeadEdit } from './head-edit.ts';
 import { applyHeaderFilters } from './header-filters.ts';
@@ -21,6 +22,7 @@ export const REQUEST_PASSES: readonly RequestPass[] = [
   checkExpectation,
   writeXForwarded,
   writeForwarded,
+  hideEndpointCookie,
   rewriteTarget,
   writeHost,
   writeVia,
@@ -79,6 +81,12 @@ function checkExpectation(edit: HeadEdit, context: RequestContext): void {
   if (head.minorVersion === 0 || head.framing.kind === 'none') edit.drop(FIELD.expect);
   else if (edit.countOf(FIELD.expect) === 1 && isValue(edit, index, CONTINUE)) context.expectation = 'continue';
   else context.expectation = 'unknown';
+}
+
+/** Removes the cookie of the proxy, and finds out which endpoint the cookie names. */
+function hideEndpointCookie(edit: HeadEdit, context: RequestContext): void {
+  const { endpointCookie } = context;
+  context.cookieEndpoint = endpointCookie && takeEndpointCookie(edit, endpointCookie);
 }
 
 /** Sends the target that the route asks for, for example without the path prefix of the route. */

@@ -67,6 +67,8 @@ export function requestContext(
     hostRewrite: undefined,
     targetRewrite: undefined,
     filters: compiled(options.headerFilters),
+    endpointCookie: undefined,
+    cookieEndpoint: undefined,
     fillRandom: (memory) => {
       next += 1;
       memory.fill(next);

@@ -42,6 +42,7 @@ test('the passes run in the documented order', () => {
       'checkExpectation',
       'writeXForwarded',
       'writeForwarded',
+      'hideEndpointCookie',
       'rewriteTarget',
       'writeHost',
       'writeVia',
