@@ -2,15 +2,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
+import { LimiterRegistry } from '../../../src/limits/limiter-registry.ts';
 import { ACTIVE, RECEIVED, SENT, UNACKNOWLEDGED } from '../../../src/metering/counters.ts';
 import { epollTransport } from '../../../src/transport/tcp/epoll-transport.ts';
 import { PORT } from '../../fixtures/listen-address.ts';
 import { type EndpointConnection, type ScriptedEndpoint, scriptedEndpoint } from '../../fixtures/scripted-endpoint.ts';
 import { endpointOf, webService } from '../../fixtures/services.ts';
-import type { TestService } from '../../fixtures/tables.ts';
+import { type TestService, uidOf } from '../../fixtures/tables.ts';
 import { unresponsiveEndpoint } from '../../fixtures/unresponsive-endpoint.ts';
 import { startWorkerInTest, type WorkerInTest } from '../../fixtures/worker-in-test.ts';
 
+const NONE = Number.POSITIVE_INFINITY;
+const UNLIMITED = {
+  connections: NONE,
+  newConnectionsPerSecond: NONE,
+  inBitsPerSecond: NONE,
+  outBitsPerSecond: NONE,
+  requestsPerSecond: NONE,
+};
 const HOST = 'Host: shop.example\r\n';
 const GET = `GET / HTTP/1.1\r\n${HOST}\r\n`;
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
@@ -171,6 +180,28 @@ test('does not count the time between requests as request time', async () => {
   worker.tick(2);
   await side.send(OK);
   assert.equal(await statusOf(client), 200);
+});
+
+test('a request that waits for bandwidth is not idle before ten idle timeouts have passed', async () => {
+  await using endpoint = await scriptedEndpoint();
+  const registry = new LimiterRegistry(1);
+  const rows = [registry.allocateRow('service'), registry.allocateRow('tenant')] as const;
+  registry.configure(rows[0], { ...UNLIMITED, inBitsPerSecond: 8 });
+  registry.configure(rows[1], UNLIMITED);
+  const service = webService([endpointOf(endpoint)], { settings: { httpPorts: [PORT], idleTimeoutMs: 1_000 } });
+  using worker = await startWorkerInTest(service, { limits: registry.addWorker(1) });
+  worker.apply({ kind: 'table', changes: [], slots: [], limits: [[uidOf(service), ...rows]] });
+  await using client = await connectClient(worker);
+  // At 8 bits per second, 2,000 bytes use up the limit for about half an hour.
+  await client.send(`POST / HTTP/1.1\r\nContent-Length: 3000\r\n${HOST}\r\n${'x'.repeat(2_000)}`);
+  const side = await endpoint.next();
+  await readHead(side);
+  await side.take(2_000);
+  // An idle timeout of one second has surely passed after two ticks.
+  worker.tick(2 * 10);
+  assert.equal(client.received, 0);
+  worker.tick(2);
+  assert.equal(await statusOf(client), 408);
 });
 
 for (const { nearest, settings } of [
