@@ -127,7 +127,11 @@ export class CurrentRequest {
   writeResponseHead(
     sink: Sink,
     head: ResponseHeadParser,
-    { sentAt, closes, stickyCookieLine }: Pick<ResponseClient, 'stickyCookieLine'> & {
+    {
+      sentAt,
+      closes,
+      stickyCookieLine,
+    }: Pick<ResponseClient, 'stickyCookieLine'> & {
       readonly sentAt: number;
       readonly closes: boolean;
     },

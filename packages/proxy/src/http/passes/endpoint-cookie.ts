@@ -41,7 +41,7 @@ function hasCookie({ fields }: HeadEdit, index: number, name: Uint8Array): boole
   const end = fields.valueEnd[index] as number;
   for (let at = fields.valueStart[index] as number; at < end; at = pairEnd(bytes, at, end) + 1) {
     at = skipBlanks(bytes, at, end);
-    if (isNamed(bytes, at, name)) return true;
+    if (end - at > name.length && isNamed(bytes, at, name)) return true;
   }
   return false;
 }
@@ -52,8 +52,9 @@ function endpointIn({ fields }: HeadEdit, index: number, cookie: EndpointCookie)
   for (let at = fields.valueStart[index] as number; at < end; ) {
     const start = skipBlanks(bytes, at, end);
     at = pairEnd(bytes, start, end);
-    if (isNamed(bytes, start, cookie.name)) {
-      const endpoint = cookie.endpointOf(bytes, start + cookie.name.length + 1, trimBlanks(bytes, start, at));
+    const valueStart = start + cookie.name.length + 1;
+    if (valueStart <= at && isNamed(bytes, start, cookie.name)) {
+      const endpoint = cookie.endpointOf(bytes, valueStart, trimBlanks(bytes, valueStart, at));
       if (endpoint !== undefined) return endpoint;
     }
     at += 1;
@@ -69,7 +70,7 @@ function appendOthers({ fields, appended }: HeadEdit, index: number, name: Uint8
   for (let at = fields.valueStart[index] as number; at < end; ) {
     const start = skipBlanks(bytes, at, end);
     at = pairEnd(bytes, start, end);
-    if (at > start && !isNamed(bytes, start, name)) {
+    if (at > start && !(at - start > name.length && isNamed(bytes, start, name))) {
       appended.bytes(isFirst ? COOKIE_PREFIX : SEPARATOR);
       appended.range(bytes, start, trimBlanks(bytes, start, at));
       isFirst = false;
@@ -79,7 +80,7 @@ function appendOthers({ fields, appended }: HeadEdit, index: number, name: Uint8
   if (!isFirst) appended.bytes(CRLF);
 }
 
-/** Whether the cookie that begins at `start` has this name. The bytes behind a value are a CR, so nothing is read too far. */
+/** Whether the cookie that begins at `start` has this name. The caller checks that the cookie is longer than the name. */
 function isNamed(bytes: Uint8Array, start: number, name: Uint8Array): boolean {
   for (let at = 0; at < name.length; at += 1) if (bytes[start + at] !== name[at]) return false;
   return bytes[start + name.length] === EQUALS;

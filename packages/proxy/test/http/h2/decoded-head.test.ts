@@ -244,6 +244,8 @@ suite('DecodedHead', () => {
       hostRewrite: undefined,
       targetRewrite: undefined,
       filters: undefined,
+      endpointCookie: undefined,
+      cookieEndpoint: undefined,
       fillRandom: (memory) => memory.fill(7),
       connectionOptions: 0,
       isWebSocket: false,
