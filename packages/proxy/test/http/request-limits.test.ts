@@ -5,11 +5,14 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
-import { type Fleet, startFleet } from '../../fixtures/fleet.ts';
-import { PORT } from '../../fixtures/listen-address.ts';
-import { scriptedEndpoint } from '../../fixtures/scripted-endpoint.ts';
-import { endpointOf, startServing, webService } from '../../fixtures/services.ts';
-import type { TestService } from '../../fixtures/tables.ts';
+import { LimiterRegistry } from '../../src/limits/limiter-registry.ts';
+import { type Fleet, startFleet } from '../fixtures/fleet.ts';
+import { refusalsIn } from '../fixtures/http-worker.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
+import { endpointOf, startServing, webService } from '../fixtures/services.ts';
+import { type TestService, uidOf } from '../fixtures/tables.ts';
+import { startWorkerInTest } from '../fixtures/worker-in-test.ts';
 
 const HEAD_END = /\r\n\r\n/;
 const get = (host: string): string => `GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
@@ -90,6 +93,28 @@ describe('the rate of requests', () => {
     assert.match(refused.head, /^connection: close\r$/im);
     assert.deepEqual(await client.ended, { kind: 'end' });
     assert.deepEqual(received, []);
+  });
+
+  test('counts the refused requests of the Service by their reason', async () => {
+    const registry = new LimiterRegistry(1);
+    const rows = [registry.allocateRow('service'), registry.allocateRow('tenant')] as const;
+    const none = Number.POSITIVE_INFINITY;
+    const unlimited = {
+      connections: none,
+      newConnectionsPerSecond: none,
+      inBitsPerSecond: none,
+      outBitsPerSecond: none,
+    };
+    registry.configure(rows[0], { ...unlimited, requestsPerSecond: none });
+    registry.configure(rows[1], { ...unlimited, requestsPerSecond: 0 });
+    const service = httpService();
+    using worker = await startWorkerInTest(service, { limits: registry.addWorker(1) });
+    worker.apply({ kind: 'table', changes: [], slots: [], limits: [[uidOf(service), ...rows]] });
+    await using client = await connectClient(worker);
+    for (let request = 0; request < 3; request += 1) assert.equal((await ask(client, get('shop.example'))).status, 429);
+    assert.deepEqual(refusalsIn(worker.row), { 'too-many-requests': 3 });
+    registry.configure(rows[1], { ...unlimited, requestsPerSecond: none });
+    assert.equal((await ask(client, get('shop.example'))).status, 200, 'a new limit applies to open connections');
   });
 
   test('limits the requests of one connection by the limits of their own Services', async () => {

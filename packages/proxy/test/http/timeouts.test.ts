@@ -2,15 +2,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
-import { LimiterRegistry } from '../../../src/limits/limiter-registry.ts';
-import { ACTIVE, RECEIVED, SENT, UNACKNOWLEDGED } from '../../../src/metering/counters.ts';
-import { epollTransport } from '../../../src/transport/tcp/epoll-transport.ts';
-import { PORT } from '../../fixtures/listen-address.ts';
-import { type EndpointConnection, type ScriptedEndpoint, scriptedEndpoint } from '../../fixtures/scripted-endpoint.ts';
-import { endpointOf, webService } from '../../fixtures/services.ts';
-import { type TestService, uidOf } from '../../fixtures/tables.ts';
-import { unresponsiveEndpoint } from '../../fixtures/unresponsive-endpoint.ts';
-import { startWorkerInTest, type WorkerInTest } from '../../fixtures/worker-in-test.ts';
+import { LimiterRegistry } from '../../src/limits/limiter-registry.ts';
+import { ACTIVE, RECEIVED, SENT, UNACKNOWLEDGED } from '../../src/metering/counters.ts';
+import { epollTransport } from '../../src/transport/tcp/epoll-transport.ts';
+import { refusalsIn } from '../fixtures/http-worker.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { type EndpointConnection, type ScriptedEndpoint, scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
+import { endpointOf, webService } from '../fixtures/services.ts';
+import { type TestService, uidOf } from '../fixtures/tables.ts';
+import { unresponsiveEndpoint } from '../fixtures/unresponsive-endpoint.ts';
+import { startWorkerInTest, type WorkerInTest } from '../fixtures/worker-in-test.ts';
 
 const NONE = Number.POSITIVE_INFINITY;
 const UNLIMITED = {
@@ -72,6 +73,7 @@ test('answers a head that is not complete after 10 seconds with 408, however oft
   worker.tick(ROUNDING);
   assert.equal(await statusOf(client), 408);
   assert.deepEqual(await client.ended, { kind: 'end' });
+  assert.equal(refusalsIn(worker.row)['request-timeout'], 1);
   assert.equal(worker.row[ACTIVE], 1);
   // The client does not answer the FIN.
   worker.tick(4);

@@ -6,12 +6,12 @@ import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { type Endpoint, endpointKey } from '@weir/model';
 import { connectClient, eventually } from '@weir/testkit';
-import { FLEET_SECRET } from '../../fixtures/certificates.ts';
-import { startFleet } from '../../fixtures/fleet.ts';
-import { PORT } from '../../fixtures/listen-address.ts';
-import { webService } from '../../fixtures/services.ts';
-import type { TestService } from '../../fixtures/tables.ts';
-import { startWorkerInTest } from '../../fixtures/worker-in-test.ts';
+import { FLEET_SECRET } from '../fixtures/certificates.ts';
+import { startFleet } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { webService } from '../fixtures/services.ts';
+import type { TestService } from '../fixtures/tables.ts';
+import { startWorkerInTest } from '../fixtures/worker-in-test.ts';
 
 const ENDPOINTS = 4;
 const HEAD_END = /\r\n\r\n/;
