@@ -2,6 +2,8 @@
 // the route again, because the Service may have lost the listener or may have been suspended while the proxy waited for
 // the client.
 import { type Client, relaysHttp, routeRefusalFor, terminatingTlsPort } from '@weir/model/data-plane';
+import { Http2Session } from '../http/h2/http2-session.ts';
+import { startsWithPreface } from '../http/h2/protocol.ts';
 import type { HttpConnectionOptions } from '../http/http-connection.ts';
 import { HttpSession } from '../http/http-session.ts';
 import type { ErrorReason } from '../http/passes/error-answer.ts';
@@ -10,6 +12,7 @@ import type { Admission } from '../limits/admission.ts';
 import { countOutcome } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import { clientAuthoritiesOf, type TlsContexts } from '../protocol/tls-contexts.ts';
+import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { RelayContext } from '../relay/session.ts';
 import { TcpSession } from '../relay/tcp-session.ts';
 import type { AcceptedStream, TcpStream } from '../transport/tcp-transport.ts';
@@ -163,7 +166,14 @@ export class SessionStarter {
     const { context } = this.#options;
     const { counters } = upstream.service;
     const options = { context, upstream, counters, admission };
-    if (relaysHttp(upstream.route)) new HttpSession(stream, info, { ...options, ...this.#http }).start();
-    else new TcpSession(stream, info, options).start();
+    if (relaysHttp(upstream.route)) {
+      const Session = speaksHttp2(info) ? Http2Session : HttpSession;
+      new Session(stream, info, { ...options, ...this.#http }).start();
+    } else new TcpSession(stream, info, options).start();
   }
+}
+
+/** Whether the client speaks HTTP/2: agreed by ALPN, or known from its first bytes. */
+function speaksHttp2({ tls, prereadBytes }: DownstreamInfo): boolean {
+  return tls === undefined ? startsWithPreface(prereadBytes) : tls.alpn === 'h2';
 }

@@ -4,15 +4,22 @@ import { countRequestRefusal } from '../metering/counters.ts';
 import { RequestMeter } from '../metering/request-meter.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
-import type { RequestHeadParser } from './h1/request-head.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
-import { type ResponseClient, writeAnswer, writeRequest, writeResponse, writtenRequest } from './heads.ts';
+import {
+  editResponseFor,
+  type ResponseClient,
+  writeAnswer,
+  writeEditedResponse,
+  writeRequest,
+  writtenRequest,
+} from './heads.ts';
 import { hstsLineFor, REDIRECT_STATUS, writeHttpsRedirect } from './https-policy.ts';
 import { reserveHead, type Sink, writeChunkedEnd, writeData } from './message-output.ts';
 import { type AnswerFormat, answerFormatFor } from './passes/answer-format.ts';
 import { closesConnection, ERROR_REASONS, type ErrorReason } from './passes/error-answer.ts';
 import type { ForwardedPeer } from './passes/forwarded.ts';
 import type { CompiledFilters } from './passes/header-filters.ts';
+import type { RequestHead } from './passes/request-context.ts';
 import type { RoutedTo } from './request-router.ts';
 
 export const SWITCHING_PROTOCOLS = 101;
@@ -25,6 +32,13 @@ export interface RequestConnection {
   readonly counters: Float64Array;
   /** Milliseconds of the clock that measures requests. */
   readonly now: number;
+}
+
+export interface ResponseOptions extends Pick<ResponseClient, 'stickyCookieLine'> {
+  /** When the endpoint has received the request. */
+  readonly sentAt: number;
+  /** Whether the connection must end after a final response. */
+  readonly closes: boolean;
 }
 
 /**
@@ -60,7 +74,7 @@ export class CurrentRequest {
    * Begins a request, and writes the head that the endpoint receives. `routed` is a reason if no endpoint may get the
    * request. Returns a reason if the request must be refused, or `redirect` if it must be redirected to HTTPS.
    */
-  begin(head: RequestHeadParser, routed: RoutedTo | ErrorReason): ErrorReason | 'redirect' | undefined {
+  begin(head: RequestHead, routed: RoutedTo | ErrorReason): ErrorReason | 'redirect' | undefined {
     const { peer, route, counters, now } = this.#connection;
     const isRouted = typeof routed !== 'string';
     this.#meter.begin(counters, now);
@@ -120,28 +134,24 @@ export class CurrentRequest {
   }
 
   /**
-   * Writes the head of a response for the client. `sentAt` is when the endpoint has received the request, `closes` whether
-   * the connection must end after a final response, and `stickyCookieLine` the line Set-Cookie for the client. Returns the options of Connection that the endpoint sent, or
-   * undefined if the response cannot be relayed.
+   * Writes the head of a response for the client. Returns the options of Connection that the endpoint sent, or undefined if
+   * the response cannot be relayed.
    */
-  writeResponseHead(
-    sink: Sink,
+  writeResponseHead(sink: Sink, head: ResponseHeadParser, options: ResponseOptions): number | undefined {
+    // RFC 9110 §15.2: an HTTP/1.0 client does not understand interim responses.
+    if (isInterim(head.status) && this.#clientMinorVersion === 0) return 0;
+    reserveHead(sink);
+    const connectionOptions = this.editResponseHead(head, options);
+    return connectionOptions !== undefined && writeEditedResponse(head) ? connectionOptions : undefined;
+  }
+
+  /** The same, but leaves the head in `edit`. */
+  editResponseHead(
     head: ResponseHeadParser,
-    {
-      sentAt,
-      closes,
-      stickyCookieLine,
-    }: Pick<ResponseClient, 'stickyCookieLine'> & {
-      readonly sentAt: number;
-      readonly closes: boolean;
-    },
+    { sentAt, closes, stickyCookieLine }: ResponseOptions,
   ): number | undefined {
     const { peer, route, now } = this.#connection;
     const { status } = head;
-    const isFinal = status >= 200 || status === SWITCHING_PROTOCOLS;
-    // RFC 9110 §15.2: an HTTP/1.0 client does not understand interim responses.
-    if (!isFinal && this.#clientMinorVersion === 0) return 0;
-    reserveHead(sink);
     const client = {
       minorVersion: this.#clientMinorVersion,
       isTls: peer.isTls,
@@ -150,9 +160,9 @@ export class CurrentRequest {
       hstsLine: hstsLineFor(route),
       stickyCookieLine,
     };
-    const written = writeResponse(head, client, status >= 200 && (this.closesAfterResponse || closes));
+    const written = editResponseFor(head, client, status >= 200 && (this.closesAfterResponse || closes));
     if (written === undefined) return undefined;
-    if (isFinal) {
+    if (!isInterim(status)) {
       this.hasResponse = true;
       this.closesAfterResponse = written.closes;
       this.#isChunkedResponse = written.bodyKind === 'chunked';
@@ -165,11 +175,16 @@ export class CurrentRequest {
     writeData(sink, this.#isChunkedResponse, bytes, start, end);
   }
 
+  /** Ends the request, whose response is complete. */
+  complete(): void {
+    this.#meter.complete(this.#connection.now);
+  }
+
   /** Writes the end of the response, which completes the request. */
   writeResponseEnd(sink: Sink, trailers: HeadFields | undefined): void {
     if (this.#isChunkedResponse) writeChunkedEnd(sink, trailers);
     this.#isChunkedResponse = false;
-    this.#meter.complete(this.#connection.now);
+    this.complete();
   }
 
   /** Replaces the output by an answer of the proxy, which completes the request. */
@@ -187,7 +202,7 @@ export class CurrentRequest {
   }
 
   /** Replaces the output by a redirect to HTTPS, which completes the request. Returns false if the client named no host. */
-  writeRedirect(head: RequestHeadParser): boolean {
+  writeRedirect(head: RequestHead): boolean {
     const { route, counters, now } = this.#connection;
     if (!writeHttpsRedirect(head, httpsRedirectPort(route) ?? 0)) return false;
     // The client continues at another port.
@@ -200,4 +215,8 @@ export class CurrentRequest {
   abandon(): void {
     this.#meter.abandon();
   }
+}
+
+function isInterim(status: number): boolean {
+  return status < 200 && status !== SWITCHING_PROTOCOLS;
 }

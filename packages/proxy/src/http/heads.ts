@@ -8,7 +8,7 @@ import { type ErrorReason, writeErrorAnswer } from './passes/error-answer.ts';
 import { ForwardedPeer } from './passes/forwarded.ts';
 import { writeRequestHead, writeResponseHead } from './passes/head-writer.ts';
 import type { CompiledFilters } from './passes/header-filters.ts';
-import type { RequestContext } from './passes/request-context.ts';
+import type { RequestContext, RequestHead } from './passes/request-context.ts';
 import { editRequest } from './passes/request-passes.ts';
 import { editResponse, type ResponseContext } from './passes/response-passes.ts';
 import type { RoutedTo } from './request-router.ts';
@@ -76,7 +76,7 @@ export const writtenRequest: Pick<RequestContext, 'isWebSocket' | 'cookieEndpoin
 
 /** Writes the head that an endpoint receives. `routed` is undefined for a request that gets no endpoint. Returns a reason if the request must be refused. */
 export function writeRequest(
-  head: RequestHeadParser,
+  head: RequestHead,
   peer: ForwardedPeer,
   routed: RoutedTo | undefined,
 ): ErrorReason | undefined {
@@ -91,6 +91,9 @@ export function writeRequest(
   if (requestContext.expectation === 'unknown') return 'unknown-expectation';
   return writeRequestHead(output, edit, head) < 0 ? 'head-too-large' : undefined;
 }
+
+/** What the passes have found out about a response. */
+type WrittenResponse = Pick<ResponseContext, 'closes' | 'bodyKind' | 'connectionOptions'>;
 
 /** The client that receives a response. */
 export interface ResponseClient {
@@ -107,14 +110,14 @@ export interface ResponseClient {
 }
 
 /**
- * Adds the head that the client receives to the output. Returns what the passes have found out, which is valid until the
- * next call, or undefined if the response cannot be relayed. `closes`: the connection ends after this response.
+ * Applies the passes to a response. The edited head is in `edit`. Returns what the passes have found out, which is valid
+ * until the next call, or undefined if the response cannot be relayed. `closes`: the connection ends after this response.
  */
-export function writeResponse(
+export function editResponseFor(
   head: ResponseHeadParser,
   { minorVersion, isTls, isWebSocket, filters, hstsLine, stickyCookieLine }: ResponseClient,
   closes: boolean,
-): Pick<ResponseContext, 'closes' | 'bodyKind' | 'connectionOptions'> | undefined {
+): WrittenResponse | undefined {
   responseContext.head = head;
   responseContext.clientMinorVersion = minorVersion;
   responseContext.isTls = isTls;
@@ -126,9 +129,14 @@ export function writeResponse(
   responseContext.closes = closes;
   editResponse(edit, responseContext);
   const isUnasked = head.status === 101 && !responseContext.startsWebSocket;
-  if (!isUnasked && writeResponseHead(output, edit, head) >= 0) return responseContext;
+  return isUnasked ? undefined : responseContext;
+}
+
+/** Adds a head that `editResponseFor` has edited to the output. Returns false, and clears the output, if the head is too large. */
+export function writeEditedResponse(head: ResponseHeadParser): boolean {
+  if (writeResponseHead(output, edit, head) >= 0) return true;
   output.at = 0;
-  return undefined;
+  return false;
 }
 
 /** Replaces the output by an answer of the proxy itself. `method` is that of the request (`METHOD`). */

@@ -21,6 +21,8 @@ export interface HttpConnectionOptions {
   readonly context: RelayContext;
   readonly upstream: Upstream;
   readonly counters: Float64Array;
+  /** See `CountedConnectionOptions`. */
+  readonly byteCounters?: Float64Array;
   readonly admission: Admission;
   readonly router: RequestRouter;
   /** Admits a connection to another Service, or returns why its requests are refused. */
@@ -58,7 +60,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
 
   constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
     const { context, upstream, counters, admission } = options;
-    super(client, { context, counters, tenant: admission.limiters.tenant });
+    super(client, { ...options, tenant: admission.limiters.tenant });
     this.upstream = upstream;
     this.info = info;
     this.options = options;
@@ -78,6 +80,9 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   protected abstract get canTakeInput(): boolean;
   /** Whether a request is open, so that the idle timeout of the Service applies. */
   protected abstract get hasRequest(): boolean;
+  /** Called once, before the first bytes are processed. */
+  protected onAccepted(): void {}
+
   /** Processes bytes of the client. */
   protected abstract read(bytes: Uint8Array): void;
   /** Called when a timeout has passed that `setDeadline` has begun. */
@@ -98,6 +103,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
       this.upstream.service.sessions.add(this);
       this.client.limitReadBytes?.(this.#throttle.quantumBytes('in'));
       this.client.accept(this);
+      this.onAccepted();
       this.deadline = wheel.now + ticksFor(headTimeoutMs);
       wheel.add(this);
       this.read(this.info.prereadBytes);
@@ -172,6 +178,16 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     this.#countedBefore -= bytes - counted;
     this.#uncountedInput -= counted;
     addToCounter(this.counters, RECEIVED, counted);
+  }
+
+  /** Forgets bytes of the client that count for no Service, or that were counted otherwise. */
+  protected dropUncounted(): void {
+    this.#uncountedInput = 0;
+  }
+
+  /** Whether the bandwidth limits let an endpoint be read now. Otherwise `onReadAllowed` follows. */
+  protected mayReadEndpoint(): boolean {
+    return this.#throttle.mayRead('out', 0);
   }
 
   /** Ends this session, and gives its client to a session of another Service. `bytes` begin with the head of a request. */

@@ -15,6 +15,7 @@ import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
 import type { RequestHeadParser } from './h1/request-head.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
+import { startsWithPreface } from './h2/protocol.ts';
 import { HttpConnection, type HttpConnectionOptions } from './http-connection.ts';
 import { flush } from './message-output.ts';
 import { type MessageHandler, type MessageReader, type MessageRefusal, requestReader } from './message-reader.ts';
@@ -180,6 +181,10 @@ export class HttpSession
         this.#request.send(at === 0 ? bytes : bytes.subarray(at));
         return;
       }
+      if (!this.#isKept && this.#phase === 'head' && !this.#reader.isInHead && startsWithPreface(bytes)) {
+        this.#startHttp2(bytes);
+        return;
+      }
       const wasInHead = this.#reader.isInHead;
       const start = at;
       if (this.#phase === 'head' && !wasInHead) this.startRequestTimeout();
@@ -220,6 +225,13 @@ export class HttpSession
     this.#next = { upstream, admission, head: new Uint8Array(fields.bytes.subarray(methodStart, bodyStart)) };
     this.#reader.stop();
     return undefined;
+  }
+
+  /** Gives the client to a session of HTTP/2, which begins with these bytes (RFC 9113 §3.3). */
+  #startHttp2(bytes: Uint8Array): void {
+    const admission = this.options.admitTo(this.upstream, this.info);
+    if (typeof admission === 'string') this.end('completed');
+    else this.handOver(this.upstream, admission, new Uint8Array(bytes));
   }
 
   #countMessageBytes(): void {

@@ -1,8 +1,8 @@
 // Leads clients from HTTP to HTTPS, as the Service asks: redirects, and Strict-Transport-Security.
 import type { Route } from '@weir/model/data-plane';
-import type { RequestHeadParser } from './h1/request-head.ts';
 import { fieldLine } from './passes/byte-writer.ts';
 import { writeRedirect } from './passes/redirect.ts';
+import type { RequestHead } from './passes/request-context.ts';
 import { dateText, output } from './worker-memory.ts';
 
 /** 308, and not 301, because a client may repeat a request with 301 as GET and without its body (RFC 9110 §15.4.2, §15.4.9). */
@@ -13,7 +13,7 @@ export const REDIRECT_STATUS = 308;
  * Returns false, and writes nothing, if the request names no host.
  */
 export function writeHttpsRedirect(
-  { fields, hostStart, hostEnd, targetForm, pathStart, targetEnd, minorVersion }: RequestHeadParser,
+  { fields, hostStart, hostEnd, targetForm, pathStart, targetEnd, minorVersion }: RequestHead,
   port: number,
 ): boolean {
   if (hostStart === hostEnd) return false;

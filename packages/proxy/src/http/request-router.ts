@@ -18,9 +18,9 @@ import {
 import type { Upstream } from '../upstream/upstream.ts';
 import type { UpstreamRegistry } from '../upstream/upstream-registry.ts';
 import { FIELD, type HeadFields } from './h1/head-fields.ts';
-import type { RequestHeadParser } from './h1/request-head.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
 import { type CompiledFilters, compileHeaderFilters } from './passes/header-filters.ts';
+import type { RequestHead } from './passes/request-context.ts';
 
 /** Where a request goes, and how its head changes. */
 export interface RoutedTo {
@@ -56,7 +56,7 @@ export class RequestRouter {
    * Returns where a request goes, or why it is refused. The result is valid until the next call. `connection` is the
    * upstream that the TLS handshake has chosen; undefined for a connection without TLS.
    */
-  route(head: RequestHeadParser, connection: Upstream | undefined): RoutedTo | ErrorReason {
+  route(head: RequestHead, connection: Upstream | undefined): RoutedTo | ErrorReason {
     const { listener, matcher, upstreams } = this.#options;
     const routes = matcher.listeners.get(listener);
     if (routes === undefined) return 'no-route';
@@ -90,12 +90,12 @@ function belongsTo(connection: Upstream, { host, scheme }: RequestTarget, found:
 const STATUS_REASONS: Readonly<Record<number, ErrorReason>> = { 414: 'target-too-long', 501: 'not-implemented' };
 
 /** Returns the value of Host; empty without Host. */
-function hostOf({ fields }: RequestHeadParser): string {
+function hostOf({ fields }: RequestHead): string {
   const index = fields.indexOf(FIELD.host);
   return index < 0 ? '' : latin1(fields.bytes, fields.valueStart[index] as number, fields.valueEnd[index] as number);
 }
 
-function requestTargetOf(head: RequestHeadParser, host: string): RequestTarget | ErrorReason {
+function requestTargetOf(head: RequestHead, host: string): RequestTarget | ErrorReason {
   const { bytes } = head.fields;
   const target = parseRequestTarget(
     latin1(bytes, head.methodStart, head.methodEnd),
@@ -106,7 +106,7 @@ function requestTargetOf(head: RequestHeadParser, host: string): RequestTarget |
   return STATUS_REASONS[REQUEST_TARGET_REFUSAL_STATUS[target]] ?? 'invalid-request';
 }
 
-function routedRequest(head: RequestHeadParser, { host, path, query }: RequestTarget): RoutedRequest {
+function routedRequest(head: RequestHead, { host, path, query }: RequestTarget): RoutedRequest {
   return {
     method: latin1(head.fields.bytes, head.methodStart, head.methodEnd),
     host,
@@ -152,7 +152,7 @@ interface MatchedRequest {
 
 function changed(
   upstream: Upstream | undefined,
-  head: RequestHeadParser,
+  head: RequestHead,
   { host, target, match: { match, filters } }: MatchedRequest,
 ): RoutedTo | ErrorReason {
   const sent = filters.rewrite === undefined ? target : rewriteRequest(filters.rewrite, match, target);
@@ -165,7 +165,7 @@ function changed(
 }
 
 /** Whether the path and query in the head are this text. */
-function isPathOf({ fields, targetForm, pathStart, targetEnd }: RequestHeadParser, text: string): boolean {
+function isPathOf({ fields, targetForm, pathStart, targetEnd }: RequestHead, text: string): boolean {
   if (targetForm !== 'origin' || targetEnd - pathStart !== text.length) return false;
   for (let index = 0; index < text.length; index += 1)
     if (fields.bytes[pathStart + index] !== text.charCodeAt(index)) return false;

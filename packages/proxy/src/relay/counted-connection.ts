@@ -7,6 +7,8 @@ import type { RelayContext, SendingSession } from './session.ts';
 export interface CountedConnectionOptions {
   readonly context: RelayContext;
   readonly counters: Float64Array;
+  /** Where sent bytes are counted; `counters` by default. A connection that counts them otherwise gives a row of its own. */
+  readonly byteCounters?: Float64Array;
   /** The limiter of the tenant that owns the Service. */
   readonly tenant: Limiter;
 }
@@ -21,6 +23,7 @@ export abstract class CountedConnection implements SendingSession {
   protected readonly client: TcpStream;
   /** The counters of this connection. They do not change, even if the Service gets other counters later. */
   readonly counters: Float64Array;
+  readonly #byteCounters: Float64Array;
   /** The number of bytes that were written to the client's stream and are not counted as sent yet. */
   #uncountedBytes = 0;
   /** The part of `#uncountedBytes` that the kernel has taken, as last added to the counters. */
@@ -30,10 +33,11 @@ export abstract class CountedConnection implements SendingSession {
   #bufferedBytes = 0;
   #window: Window = 'full';
 
-  constructor(client: TcpStream, { context, counters, tenant }: CountedConnectionOptions) {
+  constructor(client: TcpStream, { context, counters, byteCounters, tenant }: CountedConnectionOptions) {
     this.client = client;
     this.context = context;
     this.counters = counters;
+    this.#byteCounters = byteCounters ?? counters;
     this.#buffers = context.buffers.of(tenant);
   }
 
@@ -47,7 +51,7 @@ export abstract class CountedConnection implements SendingSession {
     // The stream may also wait for bytes of a former session, which the client acknowledges first.
     const unacknowledged = Math.min(this.client.unacknowledgedBytes(), this.#uncountedBytes);
     if (unacknowledged !== this.#uncountedBytes) {
-      addToCounter(this.counters, SENT, this.#uncountedBytes - unacknowledged);
+      addToCounter(this.#byteCounters, SENT, this.#uncountedBytes - unacknowledged);
       this.#uncountedBytes = unacknowledged;
       this.extendIdleDeadline();
     }
@@ -97,13 +101,13 @@ export abstract class CountedConnection implements SendingSession {
 
   /** Counts all written bytes as sent. To be called before another session gets the client's stream. */
   protected countAllAsSent(): void {
-    addToCounter(this.counters, SENT, this.#uncountedBytes);
+    addToCounter(this.#byteCounters, SENT, this.#uncountedBytes);
     this.#uncountedBytes = 0;
     this.#countInKernel(0);
   }
 
   #countInKernel(bytes: number): void {
-    addToCounter(this.counters, UNACKNOWLEDGED, bytes - this.#bytesInKernel);
+    addToCounter(this.#byteCounters, UNACKNOWLEDGED, bytes - this.#bytesInKernel);
     this.#bytesInKernel = bytes;
   }
 

@@ -157,6 +157,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   /** Sends the begun head of a response. */
   sendHead(stream: Http2Stream, endsStream: boolean): void {
     this.#sender.assertOpen(stream);
+    stream.sentBytes += this.#encoder.position;
     this.#output.headers(stream.id, block, this.#encoder.position, endsStream);
     if (endsStream) this.onEndSent(stream);
   }
@@ -167,6 +168,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     stream.consumer = consumer;
     stream.method = method;
     stream.hasEnded = endsStream;
+    stream.sentBytes = this.#encoder.position;
     this.#output.headers(stream.id, block, this.#encoder.position, endsStream);
     return stream;
   }
@@ -228,6 +230,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     stream.hasPeerEnded = endsStream;
     stream.promisedBytes = promisedBytesOf(head);
     stream.method = head.methodId;
+    stream.receivedBytes = head.blockBytes;
     stream.isTunnel = head.startsWebSocket;
     const consumer = this.#handler.onRequest(stream, head, refusal);
     // The handler may have answered or reset the request.

@@ -63,6 +63,7 @@ export class DataReceiver {
       }
     }
     if (length > 0) {
+      stream.receivedBytes += length;
       stream.unconsumedBytes += length;
       this.#limits.onData(length);
       stream.consumer?.onData(stream, reader.bytes, reader.start, reader.end);

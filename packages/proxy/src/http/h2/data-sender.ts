@@ -159,6 +159,7 @@ export class DataSender {
     this.#output.frame(FRAME.data, flags, stream.id, bytes, start, frameEnd);
     this.#window -= length;
     stream.sendWindow -= length;
+    stream.sentBytes += length;
     this.#owner.onDataSent(length);
     return frameEnd;
   }

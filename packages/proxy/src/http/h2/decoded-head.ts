@@ -72,6 +72,8 @@ export class DecodedHead implements FieldTarget, RequestLine, ResponseContext {
   hostEnd = 0;
   port = 0;
   minorVersion = 1;
+  /** The length of the header block from which the head was decoded. */
+  blockBytes = 0;
   /** Whether `:scheme` is `https`. */
   isHttps = false;
   /**

@@ -81,6 +81,7 @@ export class HeadReceiver {
     if (stream === undefined && !this.#checkWithoutStream(id, isNew)) return;
     const kind: HeadKind = stream?.hasHead === true ? 'trailers' : this.#isServer ? 'request' : 'response';
     head.begin(kind, stream?.method);
+    head.blockBytes = end - start;
     const result = this.#decoder.decode(bytes, start, end, head);
     if (result !== 'done') {
       // RFC 9113 §4.3: every block must be decoded, because it changes the table that later blocks use.
@@ -115,6 +116,7 @@ export class HeadReceiver {
   #onHead(stream: Http2Stream, kind: HeadKind, endsStream: boolean): void {
     const { id } = stream;
     const result = head.finish(endsStream);
+    stream.receivedBytes += head.blockBytes;
     // RFC 9113 §5.1: HEADERS behind END_STREAM of an open stream is a stream error.
     if (stream.hasPeerEnded) this.#owner.failStream(id, ERROR.streamClosed);
     // RFC 9113 §8.1: trailers end the stream. RFC 7540 §5.3.1: a stream cannot depend on itself.

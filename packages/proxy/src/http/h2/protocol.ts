@@ -45,6 +45,11 @@ export const ERROR = {
 /** The first bytes of a client (RFC 9113 §3.4). */
 export const CLIENT_PREFACE: Uint8Array = new TextEncoder().encode('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
+/** Whether bytes begin as those of a client of HTTP/2 without ALPN (RFC 9113 §3.3). No method begins with `PRI `. */
+export function startsWithPreface(bytes: Uint8Array): boolean {
+  return bytes[0] === 0x50 && bytes[1] === 0x52 && bytes[2] === 0x49 && bytes[3] === 0x20;
+}
+
 export const FRAME_HEADER_BYTES = 9;
 /** The maximum payload of a frame that we take and send: the initial SETTINGS_MAX_FRAME_SIZE. */
 export const MAX_FRAME_BYTES = 16_384;

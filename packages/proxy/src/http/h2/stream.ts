@@ -48,6 +48,10 @@ export class Http2Stream {
   hasHead = false;
   hasPeerEnded = false;
   hasEnded = false;
+  /** The bytes of header blocks and DATA, without padding, that have arrived. */
+  receivedBytes = 0;
+  /** The bytes of header blocks and DATA that have left the stream. */
+  sentBytes = 0;
   /** Data that waits for a window or for the transport. */
   pending: Uint8Array | undefined;
   pendingStart = 0;

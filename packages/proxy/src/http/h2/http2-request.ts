@@ -1,0 +1,382 @@
+import type { EndpointStats, Route } from '@weir/model/data-plane';
+import type { Admission } from '../../limits/admission.ts';
+import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED, SENT } from '../../metering/counters.ts';
+import type { Outcome } from '../../metering/outcome.ts';
+import type { DownstreamInfo } from '../../relay/downstream-info.ts';
+import type { RelayContext, Session } from '../../relay/session.ts';
+import { ticksFor } from '../../relay/timeout-wheel.ts';
+import type { Window } from '../../transport/tcp-transport.ts';
+import type { Upstream } from '../../upstream/upstream.ts';
+import { CurrentRequest, type RequestConnection, SWITCHING_PROTOCOLS } from '../current-request.ts';
+import { EndpointRequest, type RequestOwner } from '../endpoint-request.ts';
+import type { HeadFields } from '../h1/head-fields.ts';
+import type { RequestHeadRefusal } from '../h1/refusals.ts';
+import type { ResponseHeadParser } from '../h1/response-head.ts';
+import type { HttpConnectionOptions } from '../http-connection.ts';
+import { flush } from '../message-output.ts';
+import type { ErrorReason } from '../passes/error-answer.ts';
+import type { ForwardedPeer } from '../passes/forwarded.ts';
+import { reasonForRefusal } from '../refusal-reason.ts';
+import type { RoutedTo } from '../request-router.ts';
+import { edit, output } from '../worker-memory.ts';
+import type { Http2Connection } from './connection.ts';
+import type { DecodedHead } from './decoded-head.ts';
+import { encodeLines, encodeResponse } from './head-encoder.ts';
+import { ERROR } from './protocol.ts';
+import type { Http2Stream, StreamConsumer } from './stream.ts';
+
+/** The connection that carries the requests. */
+export interface Http2RequestOwner {
+  readonly connection: Http2Connection;
+  readonly peer: ForwardedPeer;
+  readonly ownUpstream: Upstream;
+  readonly connectionInfo: DownstreamInfo;
+  /** Milliseconds of the clock that measures requests. */
+  readonly now: number;
+  currentWindow(): Window;
+  /** Sends frames soon. */
+  flush(): void;
+  /** Whether the endpoint of the request may be read. Otherwise `resumeEndpoint` follows. */
+  mayRead(request: Http2Request): boolean;
+  /** Called when bytes of the request or its response have moved. */
+  onProgress(): void;
+  onRequestEnd(request: Http2Request): void;
+  onThrow(thrown: unknown): void;
+}
+
+const NO_BYTES: Uint8Array = new Uint8Array(0);
+const CR = 0x0d;
+const LF = 0x0a;
+
+/** One request of an HTTP/2 connection, and its stream. */
+export class Http2Request implements StreamConsumer, RequestOwner, RequestConnection, Session {
+  deadline = 0;
+  wheelSlot = 0;
+  wheelIndex = -1;
+  sessionIndex = -1;
+  /** The counters of the Service that gets the request. */
+  counters: Float64Array;
+  readonly #owner: Http2RequestOwner;
+  readonly #options: HttpConnectionOptions;
+  readonly #context: RelayContext;
+  readonly #stream: Http2Stream;
+  readonly #current: CurrentRequest;
+  #upstream: Upstream;
+  #request: EndpointRequest | undefined;
+  /** The admission to another Service than that of the connection. */
+  #ownAdmission: Admission | undefined;
+  #idleTicks = 0;
+  #requestDeadline = Number.POSITIVE_INFINITY;
+  /** Bytes of the body that the endpoint has not taken yet. */
+  #unconsumedBytes = 0;
+  #isEndpointFull = false;
+  #hasTrailers = false;
+  #countedReceived = 0;
+  #countedSent = 0;
+  #isEnded = false;
+
+  constructor(owner: Http2RequestOwner, stream: Http2Stream, options: HttpConnectionOptions) {
+    this.#owner = owner;
+    this.#stream = stream;
+    this.#options = options;
+    this.#context = options.context;
+    this.#upstream = owner.ownUpstream;
+    this.counters = options.counters;
+    this.#current = new CurrentRequest(this);
+  }
+
+  // What `CurrentRequest` reads.
+
+  get peer(): ForwardedPeer {
+    return this.#owner.peer;
+  }
+
+  get route(): Route {
+    return this.#upstream.route;
+  }
+
+  get admission(): Admission {
+    return this.#ownAdmission ?? this.#options.admission;
+  }
+
+  get now(): number {
+    return this.#owner.now;
+  }
+
+  get endpointStats(): EndpointStats | undefined {
+    return this.#request?.stats;
+  }
+
+  /** Begins the request, or answers it. */
+  start(head: DecodedHead, refusal: RequestHeadRefusal | undefined): void {
+    const routed = refusal === undefined ? this.#route(head) : reasonForRefusal(refusal);
+    this.#register();
+    if (refusal !== undefined) {
+      this.#current.beginInvalid();
+      this.#answer(routed as ErrorReason);
+      return;
+    }
+    const reason = this.#current.begin(head, routed);
+    if (reason === 'redirect') {
+      if (this.#current.writeRedirect(head)) this.#sendOutput();
+      else this.#answer('invalid-request');
+    } else if (reason !== undefined) this.#answer(reason);
+    else {
+      const client = this.#owner.connectionInfo.client;
+      this.#request = new EndpointRequest(this, { context: this.#context, upstream: this.#upstream, client });
+      this.#request.cookieEndpoint = this.#current.cookieEndpoint;
+      this.#request.begin(this.#current.method, this.#current.hasBody);
+      if (this.#request !== undefined) flush(this.#request);
+    }
+  }
+
+  /** Finds the upstream of the request, and admits the request to another Service than that of the connection. */
+  #route(head: DecodedHead): RoutedTo | ErrorReason {
+    const { ownUpstream, connectionInfo } = this.#owner;
+    const { router, admitTo } = this.#options;
+    if (head.startsWebSocket) return 'not-implemented';
+    const routed = router.route(head, connectionInfo.tls === undefined ? undefined : ownUpstream);
+    if (typeof routed === 'string' || routed.upstream === ownUpstream) return routed;
+    const admission = admitTo(routed.upstream, connectionInfo);
+    if (typeof admission === 'string') return admission;
+    this.#ownAdmission = admission;
+    this.#upstream = routed.upstream;
+    this.counters = routed.upstream.service.counters;
+    addToCounter(this.counters, CONNECTIONS, 1);
+    addToCounter(this.counters, ACTIVE, 1);
+    return routed;
+  }
+
+  #register(): void {
+    const { idleTimeoutMs, requestTimeoutMs } = this.route.settings;
+    const { wheel } = this.#context;
+    this.#idleTicks = ticksFor(idleTimeoutMs);
+    if (requestTimeoutMs !== undefined) this.#requestDeadline = wheel.now + ticksFor(requestTimeoutMs);
+    this.deadline = Math.min(wheel.now + this.#idleTicks, this.#requestDeadline);
+    wheel.add(this);
+    // A suspension of the connection's Service ends the whole connection.
+    if (this.#ownAdmission !== undefined) this.#upstream.service.sessions.add(this);
+  }
+
+  // The request of the client.
+
+  onResponse(): void {}
+
+  onData(_stream: Http2Stream, bytes: Uint8Array, start: number, end: number): void {
+    this.#progress();
+    const request = this.#request;
+    if (request === undefined) return;
+    const refusal = this.#current.writeRequestData(request, bytes, start, end);
+    if (refusal !== undefined) {
+      this.#fail(refusal);
+      return;
+    }
+    flush(request);
+    if (this.#isEndpointFull) this.#unconsumedBytes += end - start;
+    else if (this.#request !== undefined) this.#owner.connection.consumed(this.#stream, end - start);
+  }
+
+  onTrailers(_stream: Http2Stream, trailers: HeadFields): void {
+    this.#hasTrailers = true;
+    this.#completeRequest(trailers);
+  }
+
+  onEnd(): void {
+    if (!this.#hasTrailers) this.#completeRequest(undefined);
+  }
+
+  #completeRequest(trailers: HeadFields | undefined): void {
+    const request = this.#request;
+    if (request === undefined) return;
+    this.#current.writeRequestEnd(request, trailers);
+    request.complete();
+    flush(request);
+  }
+
+  onDrain(): void {
+    this.#progress();
+    this.resumeEndpoint();
+  }
+
+  onClose(_stream: Http2Stream, code: number | undefined): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    if (code !== undefined) this.#current.abandon();
+    this.#request?.cancel();
+    this.#request = undefined;
+    this.#context.wheel.remove(this);
+    this.#countBytes();
+    this.#owner.onRequestEnd(this);
+    if (this.#ownAdmission === undefined) return;
+    this.#upstream.service.sessions.delete(this);
+    this.#ownAdmission.release();
+    countOutcome(this.counters, 'completed');
+    addToCounter(this.counters, ACTIVE, -1);
+  }
+
+  // The endpoint.
+
+  currentWindow(): Window {
+    return this.#owner.currentWindow();
+  }
+
+  onConnecting(): void {
+    const { wheel } = this.#context;
+    this.deadline = Math.min(wheel.now + ticksFor(this.route.settings.connectTimeoutMs), this.#requestDeadline);
+    if (this.deadline < this.wheelSlot) wheel.advance(this);
+  }
+
+  onEndpointFull(): void {
+    this.#isEndpointFull = true;
+  }
+
+  onEndpointReady(): void {
+    this.#isEndpointFull = false;
+    if (this.#isEnded) return;
+    this.#progress();
+    const bytes = this.#unconsumedBytes;
+    this.#unconsumedBytes = 0;
+    if (bytes > 0) this.#owner.connection.consumed(this.#stream, bytes);
+    this.#owner.flush();
+  }
+
+  onResponseHead(head: ResponseHeadParser): number | undefined {
+    const request = this.#request;
+    // RFC 9113 §8.6: HTTP/2 has no 101.
+    if (request === undefined || head.status === SWITCHING_PROTOCOLS) return undefined;
+    const { connection } = this.#owner;
+    const stickyCookieLine = request.stickyCookieLine(this.peer);
+    const options = this.#current.editResponseHead(head, { sentAt: request.sentAt, closes: false, stickyCookieLine });
+    if (options === undefined) return undefined;
+    encodeResponse(connection.beginHead(), edit, head.status);
+    connection.sendHead(this.#stream, false);
+    return options;
+  }
+
+  onResponseData(bytes: Uint8Array, start: number, end: number): void {
+    if (this.#isEnded) return;
+    const waiting = this.#owner.connection.sendData(this.#stream, bytes, start, end);
+    if (waiting > 0) this.#request?.stream?.readStop();
+  }
+
+  onResponseEnd(trailers: HeadFields | undefined): void {
+    if (this.#isEnded) return;
+    this.#request = undefined;
+    this.#current.complete();
+    const { connection } = this.#owner;
+    if (trailers !== undefined && trailers.count > 0) connection.sendTrailers(this.#stream, linesOf(trailers));
+    else connection.sendEnd(this.#stream);
+  }
+
+  onReadEnd(): void {
+    this.#owner.flush();
+    if (this.#isEnded) return;
+    this.#progress();
+    const stream = this.#request?.stream;
+    if (stream !== undefined && !this.#owner.mayRead(this)) stream.readStop();
+  }
+
+  /** Reads the endpoint again. */
+  resumeEndpoint(): void {
+    if (!this.#isEnded && this.#stream.pending === undefined) this.#request?.stream?.readStart();
+  }
+
+  onOtherData(): void {}
+
+  onOtherEnd(): void {}
+
+  onRequestFailed(reason: ErrorReason): void {
+    output.at = 0;
+    this.#request = undefined;
+    if (!this.#isEnded) this.#fail(reason);
+  }
+
+  // As a session.
+
+  end(outcome: Outcome): void {
+    if (this.#isEnded) return;
+    if (outcome !== 'completed') countOutcome(this.counters, outcome);
+    this.#owner.connection.reset(this.#stream, ERROR.cancel);
+    this.#owner.flush();
+  }
+
+  onExpired(): void {
+    this.#context.wheel.add(this);
+    try {
+      if (this.#request?.isConnecting === true && this.#context.wheel.now < this.#requestDeadline)
+        this.#request.tryNextEndpoint('connect-timeout');
+      else this.#fail('endpoint-timeout');
+    } catch (thrown) {
+      this.onThrow(thrown);
+    }
+  }
+
+  onEndpointUnavailable(): void {
+    if (!this.#isEnded) this.#request?.onEndpointUnavailable();
+  }
+
+  onThrow(thrown: unknown): void {
+    this.#owner.onThrow(thrown);
+  }
+
+  // Answers of the proxy.
+
+  #fail(reason: ErrorReason): void {
+    if (this.#current.hasResponse) {
+      this.#owner.connection.reset(this.#stream, ERROR.internal);
+      this.#owner.flush();
+    } else this.#answer(reason);
+  }
+
+  #answer(reason: ErrorReason): void {
+    this.#request?.cancel();
+    this.#request = undefined;
+    this.#current.writeAnswer(reason, false);
+    this.#sendOutput();
+  }
+
+  /** Sends the answer of HTTP/1.1 in the output as an answer of HTTP/2. */
+  #sendOutput(): void {
+    const { connection } = this.#owner;
+    const { memory, at: end } = output;
+    output.at = 0;
+    let fieldsStart = 0;
+    while (memory[fieldsStart] !== LF) fieldsStart += 1;
+    fieldsStart += 1;
+    let bodyStart = fieldsStart;
+    while (memory[bodyStart] !== CR) {
+      while (memory[bodyStart] !== LF) bodyStart += 1;
+      bodyStart += 1;
+    }
+    const encoder = connection.beginHead();
+    encoder.status(Number(Buffer.from(memory.subarray(9, 12)).toString('latin1')));
+    encodeLines(encoder, memory, { start: fieldsStart, end: bodyStart, kind: 'response' });
+    const body = bodyStart + 2 < end ? memory.subarray(bodyStart + 2, end) : NO_BYTES;
+    connection.sendHead(this.#stream, body.length === 0);
+    if (body.length > 0) connection.sendData(this.#stream, body, 0, body.length, true);
+    this.#owner.flush();
+  }
+
+  #progress(): void {
+    this.#countBytes();
+    this.#owner.onProgress();
+    this.deadline = Math.min(this.#context.wheel.now + this.#idleTicks, this.#requestDeadline);
+  }
+
+  #countBytes(): void {
+    const { receivedBytes, sentBytes } = this.#stream;
+    addToCounter(this.counters, RECEIVED, receivedBytes - this.#countedReceived);
+    addToCounter(this.counters, SENT, sentBytes - this.#countedSent);
+    this.#countedReceived = receivedBytes;
+    this.#countedSent = sentBytes;
+  }
+}
+
+/** Returns the lines of a trailer section, each with its line end. */
+function linesOf({ bytes, count, nameStart, valueEnd }: HeadFields): Uint8Array {
+  const lines = Array.from({ length: count }, (_, index) => [
+    bytes.subarray(nameStart[index], valueEnd[index]),
+    Uint8Array.of(CR, LF),
+  ]);
+  return Buffer.concat(lines.flat());
+}

@@ -1,0 +1,209 @@
+// Relays the HTTP/2 requests of one client connection. `Http2Connection` reads and writes its frames; each request is an
+// `Http2Request`, which has an endpoint of its own.
+import type { EndpointStats } from '@weir/model/data-plane';
+import { COLUMN_COUNT } from '../../metering/counters.ts';
+import type { DownstreamInfo } from '../../relay/downstream-info.ts';
+import type { TcpStream } from '../../transport/tcp-transport.ts';
+import type { Upstream } from '../../upstream/upstream.ts';
+import type { RequestHeadRefusal } from '../h1/refusals.ts';
+import { HttpConnection, type HttpConnectionOptions } from '../http-connection.ts';
+import { ForwardedPeer } from '../passes/forwarded.ts';
+import { Http2Connection } from './connection.ts';
+import type { ConnectionHandler } from './connection-handler.ts';
+import type { DecodedHead } from './decoded-head.ts';
+import type { ByteSink } from './frame-output.ts';
+import { Http2Request, type Http2RequestOwner } from './http2-request.ts';
+import type { Http2Stream, StreamConsumer } from './stream.ts';
+
+/** How long a connection may wait for a request, and a client may take to send a head. */
+const KEEP_ALIVE_MS = 60_000;
+const HEAD_TIMEOUT_MS = 10_000;
+/** How long the proxy waits for the client's FIN after GOAWAY. */
+const LINGER_MS = 2_000;
+
+/** Counts the bytes of frames. Only header blocks and DATA count, for the Services of their requests. */
+const frameCounters: Float64Array = new Float64Array(COLUMN_COUNT);
+
+export class Http2Session extends HttpConnection implements ConnectionHandler, ByteSink, Http2RequestOwner {
+  readonly peer: ForwardedPeer;
+  readonly connection: Http2Connection;
+  readonly #requests = new Set<Http2Request>();
+  /** Requests whose endpoints wait until the bandwidth limits let them be read. */
+  readonly #throttled = new Set<Http2Request>();
+  #isInHead = false;
+  #isLingering = false;
+  #isReading = false;
+
+  constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
+    super(client, info, { ...options, byteCounters: frameCounters });
+    const { address } = info.client;
+    this.peer = new ForwardedPeer({
+      address,
+      listener: info.destination,
+      isTls: info.tls !== undefined,
+      isTrusted: false,
+    });
+    this.connection = new Http2Connection({ role: 'server', sink: this, handler: this, now: () => this.now });
+  }
+
+  get now(): number {
+    return this.context.transport.turns.nowMs;
+  }
+
+  /** The upstream of the connection: that of the server name, or of the listener. */
+  get ownUpstream(): Upstream {
+    return this.upstream;
+  }
+
+  get connectionInfo(): DownstreamInfo {
+    return this.info;
+  }
+
+  start(): void {
+    this.startReading(HEAD_TIMEOUT_MS);
+  }
+
+  protected override onAccepted(): void {
+    this.connection.start();
+  }
+
+  protected override get endpointStream(): undefined {
+    return undefined;
+  }
+
+  get endpointStats(): EndpointStats | undefined {
+    return undefined;
+  }
+
+  protected override get hasRequest(): boolean {
+    return this.#requests.size > 0;
+  }
+
+  protected override get canTakeInput(): boolean {
+    return true;
+  }
+
+  protected override onTimeout(): void {
+    if (this.#isLingering || this.#isInHead) this.end('idle-timeout');
+    else if (!this.hasRequest || !this.extendIfThrottled()) this.#linger();
+  }
+
+  protected override cancelRequest(): void {
+    this.connection.onSinkClosed();
+  }
+
+  onEndpointUnavailable(): void {}
+
+  onWorkerDrain(): void {
+    if (!this.isEnded) this.guarded(() => this.connection.drain());
+  }
+
+  onEnd(): void {
+    // A client that sends nothing more cannot open windows either.
+    if (!this.isEnded) this.#linger();
+  }
+
+  onEndpointReady(): void {
+    if (!this.isEnded) this.readClient();
+  }
+
+  protected override read(bytes: Uint8Array): void {
+    if (this.#isLingering) return;
+    this.#isReading = true;
+    try {
+      this.connection.receive(bytes);
+    } finally {
+      this.#isReading = false;
+    }
+    this.dropUncounted();
+    if (this.isEnded) return;
+    this.extendIdleDeadline();
+    this.#watchHead();
+  }
+
+  /** Bounds the time that the frames of one head may take. */
+  #watchHead(): void {
+    const { isInHead } = this.connection;
+    if (isInHead && !this.#isInHead) this.setDeadline(HEAD_TIMEOUT_MS);
+    this.#isInHead = isInHead;
+  }
+
+  override onDrain(): void {
+    if (this.isEnded) return;
+    super.onDrain();
+    this.connection.onSinkDrained();
+  }
+
+  override onReadAllowed(direction: 'in' | 'out'): void {
+    if (direction === 'in') super.onReadAllowed(direction);
+    else {
+      this.guarded(() => {
+        for (const request of this.#throttled) {
+          this.#throttled.delete(request);
+          request.resumeEndpoint();
+        }
+      });
+    }
+  }
+
+  // What the requests need.
+
+  write(bytes: Uint8Array): number {
+    const most = this.client.maxWriteBytes ?? Number.POSITIVE_INFINITY;
+    for (let at = 0; at < bytes.length; at += most) this.send(bytes.subarray(at, Math.min(bytes.length, at + most)));
+    return this.client.queuedBytes;
+  }
+
+  /** Sends the frames that a request has written, unless they are sent at the end of the present event anyway. */
+  flush(): void {
+    if (!this.#isReading && !this.isEnded) this.connection.flush();
+  }
+
+  mayRead(request: Http2Request): boolean {
+    if (this.mayReadEndpoint()) return true;
+    this.#throttled.add(request);
+    return false;
+  }
+
+  onProgress(): void {
+    this.extendIdleDeadline();
+  }
+
+  onRequestEnd(request: Http2Request): void {
+    this.#requests.delete(request);
+    this.#throttled.delete(request);
+    if (!this.hasRequest && !this.isEnded && !this.#isLingering) this.setDeadline(KEEP_ALIVE_MS);
+  }
+
+  // What the connection reports.
+
+  onRequest(stream: Http2Stream, head: DecodedHead, refusal: RequestHeadRefusal | undefined): StreamConsumer {
+    const request = new Http2Request(this, stream, this.options);
+    this.#requests.add(request);
+    // The request may end before it is returned.
+    stream.consumer = request;
+    this.startIdleTimeout();
+    request.start(head, refusal);
+    return request;
+  }
+
+  onCapacity(): void {}
+
+  onDrained(): void {
+    this.#linger();
+  }
+
+  onFailure(): void {
+    this.#linger();
+  }
+
+  /** Ends all requests, sends GOAWAY and FIN, and discards what the client still sends. */
+  #linger(): void {
+    if (this.isEnded || this.#isLingering) return;
+    this.#isLingering = true;
+    this.connection.drain();
+    this.connection.onSinkClosed();
+    this.client.shutdown();
+    this.setDeadline(LINGER_MS);
+  }
+}
