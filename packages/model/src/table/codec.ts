@@ -206,6 +206,7 @@ const ENTRY_SHAPES = shapesOf<Entry['kind']>({
     sealedKey: optional(isText),
     notAfter: Number.isSafeInteger,
     clientAuthorities: nullOr(isText),
+    ocsp: optional(objectOf({ response: isText, thisUpdate: Number.isSafeInteger, nextUpdate: Number.isSafeInteger })),
   },
   listener: {
     node: isText,

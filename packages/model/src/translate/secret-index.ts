@@ -93,9 +93,10 @@ export class SecretIndex {
       return refused('InvalidCertificate', this.#unusableText(secret, 'tls-secret', certificate ?? MISSING_KEY_PAIR));
     const outdated = this.#outdatedText(namespace, secret, certificate);
     if (outdated !== undefined) return refused('InvalidCertificate', outdated);
-    const { chain, keyDigest, sealedKey, notAfter } = certificate;
+    const { chain, keyDigest, sealedKey, notAfter, ocsp } = certificate;
     const id = certificateId(uid, index);
-    const entry = { kind: 'certificate', id, service: uid, chain, keyDigest, sealedKey, notAfter } as const;
+    const staple = ocsp === undefined ? {} : { ocsp };
+    const entry = { kind: 'certificate', id, service: uid, chain, keyDigest, sealedKey, notAfter, ...staple } as const;
     const { clientCaSecret } = tls;
     if (clientCaSecret === null || index > 0)
       return { kind: 'good', certificate: { ...entry, clientAuthorities: null } };

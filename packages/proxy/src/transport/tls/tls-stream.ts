@@ -14,6 +14,8 @@ export interface TlsServerOptions {
   readonly alpn: Uint8Array;
   /** Whether the client must present a certificate that is signed by a CA of `context`. */
   readonly requestsClientCertificate: boolean;
+  /** The OCSP response (RFC 6066 §8, DER) for clients that ask for one; undefined if there is none. */
+  readonly staple?: Uint8Array | undefined;
 }
 
 /** The result of a TLS handshake. */
@@ -61,7 +63,7 @@ export function startTls(
   { tls, unread, onInput }: StartTlsOptions,
   events: StreamEvents,
 ): TlsServerStream {
-  const { context, alpn, requestsClientCertificate } = tls;
+  const { context, alpn, requestsClientCertificate, staple } = tls;
   const { socket: raw, input } = from.detach();
   // Ignored, because the TLSSocket reports the errors of the raw socket.
   raw.on('error', ignore);
@@ -73,6 +75,7 @@ export function startTls(
     ...(alpn.length > 0 ? { ALPNProtocols: alpn } : {}),
   });
   socket[RAW_SOCKET] = raw;
+  if (staple !== undefined) tlsSocketInternals.setStaple(socket, staple);
   const stream = streamOverSocket(socket, TLS_SOCKET_OPERATIONS, events);
   socket[STREAM] = stream;
   socket.push = push;
