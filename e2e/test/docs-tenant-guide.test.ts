@@ -86,7 +86,7 @@ describe('the manifests of the guide are valid', () => {
 
   test('translate accepts Services with a shared port, given a policy that allows their hosts', async () => {
     assert.ok(sharing !== undefined && sharing.length > 0);
-    assert.deepEqual(await translateErrors([...sharing, POLICY], '--shared-ports', '443'), []);
+    assert.deepEqual(await translateErrors([...sharing, POLICY], '--shared-ports', '80,443'), []);
   });
 });
 

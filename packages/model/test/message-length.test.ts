@@ -13,7 +13,7 @@ import {
   UNRESTRICTED_GRANTS,
   withTrafficExhausted,
 } from '@weir/model';
-import { namespace, node, policy, port, service, slice, snapshotOf } from './fixtures/snapshot.ts';
+import { namespace, node, policy, port, secret, service, slice, snapshotOf } from './fixtures/snapshot.ts';
 
 const LONG = 'n'.repeat(63);
 const PATH = `${LONG}/${'s'.repeat(63)}`;
@@ -114,6 +114,28 @@ const CASES: Readonly<Record<string, () => ServiceView>> = {
     return viewAfter([
       { services: [other], policies: [free] },
       { services: [other, mine], policies: [free] },
+    ]);
+  },
+  'HostConflict: hosts of 250 letters, each with another owner in the namespace, for a served Service': () => {
+    const free = policy(LONG, { grants: { ...UNRESTRICTED_GRANTS, allowedHosts: ['*.example'] } });
+    const on443 = { ports: [port(443, { appProtocol: 'http' })] };
+    const settings = { ...SETTINGS, secretAccess: { kind: 'cluster' } } as const;
+    const secretName = 's'.repeat(253);
+    const parts = { policies: [free], settings, secrets: [secret(`${LONG}/${secretName}`), secret(`${LONG}/other`)] };
+    const others = hosts.map((host, i) =>
+      service(`${LONG}/${'o'.repeat(60)}${i}`, {
+        ...on443,
+        annotations: { 'weir.dev/tls-secret': 'other', 'weir.dev/hosts': host },
+      }),
+    );
+    const mine = (names: readonly string[]) =>
+      service(PATH, {
+        ...on443,
+        annotations: { 'weir.dev/tls-secret': secretName, 'weir.dev/hosts': names.join(',') },
+      });
+    return viewAfter([
+      { services: [...others, mine(['mine.example'])], ...parts },
+      { services: [...others, mine(hosts)], ...parts },
     ]);
   },
   'InvalidAnnotation: a hundred wrong annotations': () => {

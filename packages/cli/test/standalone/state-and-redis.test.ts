@@ -31,6 +31,29 @@ test('keeps usage and Suspensions over a restart with --state', async () => {
   await usesExactly(after, 1_500);
 });
 
+test('keeps a Suspension over a restart while its file has a mistake', async () => {
+  await using files = manifestDirectory();
+  await using state = temporaryDirectory('state');
+  await using backend = await echoServer();
+  const port = await freePort();
+  const suspension = { target: { type: 'Tenant', tenant: 'shop' }, message: 'Stop.' };
+  const valid = { apiVersion: 'weir.dev/v1alpha1', kind: 'Suspension', metadata: { name: 'stop' }, spec: suspension };
+  files.write('shop.yaml', service('web', { port }), endpointSlice('web', backend.port));
+  files.write('stop.yaml', valid);
+  const stateOf = async (running: TestStandalone): Promise<string> =>
+    (await running.weir('get', 'services', '-o', 'json')).json.items[0].state;
+  {
+    await using before = await startTestStandalone(files, ['--state', state.path]);
+    assert.equal(await stateOf(before), 'Suspended');
+  }
+  files.writeText('stop.yaml', 'kind: Suspension\n  name: [');
+  await using after = await startTestStandalone(files, ['--state', state.path]);
+  assert.equal(await stateOf(after), 'Suspended');
+  await assert.rejects(connectClient({ port }), /ECONNREFUSED/);
+  files.remove('stop.yaml');
+  await eventually(() => exchange(port, 500));
+});
+
 test('exits with 0 after a drain request on the admin socket', async () => {
   await using files = manifestDirectory();
   await using state = temporaryDirectory('state');

@@ -40,15 +40,15 @@ export const INCARNATIONS_FORMAT: StateFormat<Map<string, number>> = {
 };
 
 /**
- * Suspensions that were made in the store. Suspensions from Suspension objects are not written, because the controller puts them into the
- * store again after a restart.
+ * Suspensions that were made in the store or come from files. A suspension from a file is written too, so that the suspension stays in
+ * force if the file has a mistake after a restart. The controller restores Suspensions of the API server.
  */
 export const SUSPENSIONS_FORMAT: StateFormat<SuspensionContent> = {
   kind: 'cutoffs',
-  lossDescription: 'suspensions that were made by hand are lifted',
+  lossDescription: 'suspensions that were made by hand, or whose object cannot be read, are lifted',
   encode: ({ sequence, suspensions }) => ({
     sequence,
-    cutoffs: [...suspensions.values()].filter(({ origin }) => origin.kind === 'store'),
+    cutoffs: [...suspensions.values()].filter(({ origin }) => origin.kind !== 'kubernetes'),
   }),
   decode({ sequence, cutoffs }) {
     const decoded = decodeList(cutoffs, (suspension) => (isSuspension(suspension) ? suspension : undefined));

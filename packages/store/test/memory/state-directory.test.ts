@@ -134,11 +134,12 @@ describe('a memory store with a state directory', () => {
     await store.close();
   });
 
-  test('keeps only suspensions that were made in the store and are in force', async (t) => {
+  test('keeps suspensions of the store and of files that are in force', async (t) => {
     const directory = directoryOf(t);
     const clock = new ManualClock();
     const before = await open(directory, clock);
     await before.suspensions.put(suspension('file', { origin: { kind: 'file', path: 'x.yaml' } }));
+    await before.suspensions.put(suspension('object', { origin: { kind: 'kubernetes' } }));
     await before.suspensions.put(suspension('past', { until: clock.now() + 1_000 }));
     await before.suspensions.put(suspension('later', { until: clock.now() + 9_000 }));
     await before.suspensions.put(suspension('gone'));
@@ -150,7 +151,7 @@ describe('a memory store with a state directory', () => {
     const state = await after.suspensions.read();
     assert.deepEqual(
       state.suspensions.map(({ uid }) => uid),
-      ['later'],
+      ['file', 'later'],
     );
     assert.equal(state.sequence, sequence);
     await after.close();
