@@ -62,7 +62,7 @@ test('the table lists exactly the known annotations', async () => {
 
 test('translate refuses every annotation that is listed as not available', async () => {
   const names = annotationsIn(REFUSED);
-  assert.ok(names.length > 5, REFUSED);
+  assert.ok(names.length > 0, REFUSED);
   const errors = await translateErrors(names.map((name) => serviceWith(name)));
   for (const name of names) {
     const error = errors.find(({ subject }) => subject === `Service shop/${name}`);

@@ -44,6 +44,7 @@ export { createMatcher, type Matcher, movedResources, patchMatcher } from './mat
 export { compileNetworks, type NetworkSet } from './match/networks.ts';
 export {
   type Client,
+  endpointTlsTerms,
   expectsClientHello,
   hasSameCredentials,
   httpsRedirectPort,

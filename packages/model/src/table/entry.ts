@@ -102,6 +102,11 @@ export interface CertificateEntry {
    * Service has the CAs; they apply to the clients of all its certificates.
    */
   readonly clientAuthorities: string | null;
+  /**
+   * PEM of the CAs that must have issued the endpoints' certificates; absent if the endpoints expect no TLS. Only the first certificate of
+   * a Service has the CAs.
+   */
+  readonly backendAuthorities?: string;
   /** The OCSP response that clients get with the certificate; absent if there is none. */
   readonly ocsp?: OcspResponse;
 }

@@ -33,8 +33,8 @@ export function settingsAndCertificatesBytes({ settings, certificates }: Setting
   return certificates.reduce((sum, certificate) => sum + certificateBytes(certificate), settingsBytes(settings));
 }
 
-function certificateBytes({ chain, clientAuthorities, sealedKey, ocsp }: CertificateEntry): number {
-  const optional = [clientAuthorities, sealedKey, ocsp?.response];
+function certificateBytes({ chain, clientAuthorities, backendAuthorities, sealedKey, ocsp }: CertificateEntry): number {
+  const optional = [clientAuthorities, backendAuthorities, sealedKey, ocsp?.response];
   return optional.reduce((sum: number, text) => sum + (text?.length ?? 0), ENTRY_BYTES + chain.length);
 }
 

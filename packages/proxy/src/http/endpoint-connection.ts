@@ -1,5 +1,6 @@
 import type { EndpointStats } from '@weir/model/data-plane';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
+import type { EndpointTls } from './endpoint-tls.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
 import { type MessageHandler, type MessageReader, responseReader } from './message-reader.ts';
@@ -43,6 +44,8 @@ const SWITCHING_PROTOCOLS = 101;
 /** One connection to an endpoint. Carries one request at a time, and waits for the next in `EndpointConnections`. */
 export class EndpointConnection implements StreamEvents, MessageHandler<ResponseHeadParser> {
   readonly stats: EndpointStats;
+  /** The TLS of the connection; undefined for a connection without TLS. */
+  readonly tls: EndpointTls | undefined;
   /** Set right after the constructor, because the stream needs its event handler first. */
   stream!: TcpStream;
   /** How many requests the connection has carried. */
@@ -56,8 +59,9 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
   #isClosed = false;
   #isReusable = true;
 
-  constructor(stats: EndpointStats, owner: IdleConnectionOwner) {
+  constructor(stats: EndpointStats, tls: EndpointTls | undefined, owner: IdleConnectionOwner) {
     this.stats = stats;
+    this.tls = tls;
     this.#owner = owner;
   }
 

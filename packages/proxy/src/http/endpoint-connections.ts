@@ -2,6 +2,7 @@ import type { EndpointStats } from '@weir/model/data-plane';
 import { EXCLUDED } from '@weir/model/data-plane';
 import type { TcpTransport, Window } from '../transport/tcp-transport.ts';
 import { EndpointConnection, type IdleConnectionOwner } from './endpoint-connection.ts';
+import type { EndpointTls } from './endpoint-tls.ts';
 
 /** How many connections to one endpoint may be idle in one worker. */
 const MAX_IDLE_PER_ENDPOINT = 32;
@@ -29,18 +30,24 @@ export class EndpointConnections implements IdleConnectionOwner {
     return this.#idleCount;
   }
 
-  /** Returns the connection that became idle last, or undefined if there is none. */
-  takeIdle(stats: EndpointStats): EndpointConnection | undefined {
+  /**
+   * Returns the connection with this TLS that became idle last, or undefined if there is none. Closes connections with
+   * other TLS, because their certificates were verified with other CAs.
+   */
+  takeIdle(stats: EndpointStats, tls: EndpointTls | undefined): EndpointConnection | undefined {
     const connections = this.#idle.get(stats);
-    const connection = connections?.pop();
-    if (connection === undefined) return undefined;
-    this.#idleCount -= 1;
-    return connection;
+    for (let connection = connections?.pop(); connection !== undefined; connection = connections?.pop()) {
+      this.#idleCount -= 1;
+      if (connection.tls === tls) return connection;
+      connection.close();
+    }
+    return undefined;
   }
 
-  open(stats: EndpointStats, window: Window): EndpointConnection {
-    const connection = new EndpointConnection(stats, this);
-    connection.stream = this.#transport.connect(stats.endpoint, connection, window);
+  open(stats: EndpointStats, window: Window, tls: EndpointTls | undefined): EndpointConnection {
+    const connection = new EndpointConnection(stats, tls, this);
+    connection.stream =
+      tls === undefined ? this.#transport.connect(stats.endpoint, connection, window) : tls.connect(stats, connection);
     return connection;
   }
 

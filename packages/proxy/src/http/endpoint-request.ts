@@ -4,6 +4,7 @@ import type { TcpStream, Window } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
 import { MAX_ENDPOINT_ATTEMPTS, type Upstream } from '../upstream/upstream.ts';
 import type { EndpointConnection, EndpointFailure, Exchange } from './endpoint-connection.ts';
+import { endpointTlsOf } from './endpoint-tls.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
@@ -207,8 +208,9 @@ export class EndpointRequest implements Exchange, Sink {
 
   /** Connects to an endpoint. `failure` is the reason if there is none to try. */
   #connect(failure: ErrorReason, mayReuse: boolean): void {
+    const endpointTls = endpointTlsOf(this.#upstream);
     const stats = this.#upstream.choose(this.#client, this.#triedEndpoints) ?? this.#chooseExcluded();
-    if (stats === undefined) {
+    if (stats === undefined || endpointTls === 'missing') {
       this.#owner.onRequestFailed(failure, false);
       return;
     }
@@ -216,9 +218,10 @@ export class EndpointRequest implements Exchange, Sink {
     this.#sentAt = Number.NaN;
     stats.activeConnections += 1;
     const { endpointConnections } = this.#context;
-    const idle = mayReuse ? endpointConnections.takeIdle(stats) : undefined;
+    const tls = endpointTls === 'none' ? undefined : endpointTls;
+    const idle = mayReuse ? endpointConnections.takeIdle(stats, tls) : undefined;
     this.#isReused = idle !== undefined;
-    this.#connection = idle ?? endpointConnections.open(stats, this.#owner.currentWindow());
+    this.#connection = idle ?? endpointConnections.open(stats, this.#owner.currentWindow(), tls);
     this.#connection.begin(this, this.#method);
     if (idle === undefined) this.#owner.onConnecting();
   }
