@@ -12,6 +12,7 @@ export type ProgramName =
   | 'envoy'
   | 'wrk'
   | 'strace'
+  | 'openssl'
   | 'chromium'
   | 'ip'
   | 'nft'
@@ -141,6 +142,7 @@ export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
     firstArguments: `-g "load_module $root/usr/lib/nginx/modules/ngx_stream_module.so;"`,
   },
   wrk: debianProgram('wrk', 'usr/bin/wrk', ['-v'], '4.0'),
+  openssl: debianProgram('openssl', 'usr/bin/openssl', ['version'], '3.0'),
   strace: debianProgram('strace', 'usr/bin/strace', ['-V'], '5.0'),
   chromium: debianProgram('chromium', 'usr/lib/chromium/chromium', ['--version'], '100.0'),
   ip: debianProgram('iproute2', 'bin/ip', ['-V'], '4.0'),

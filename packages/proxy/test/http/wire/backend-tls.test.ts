@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import type { Endpoint } from '@weir/model';
@@ -28,7 +28,11 @@ interface TlsEndpoint extends AsyncDisposable {
 }
 
 /** An HTTPS endpoint that answers each request with the request's body, or closes the connection after `GET /close`. */
-async function tlsEndpoint({ chain, key }: Certificate, options: object = {}): Promise<TlsEndpoint> {
+async function tlsEndpoint(
+  { chain, key }: Certificate,
+  options: object = {},
+  address = '127.0.0.1',
+): Promise<TlsEndpoint> {
   const connections: { serverName: unknown; isResumed: boolean }[] = [];
   const requests: string[] = [];
   const server: Server = createServer({ cert: chain, key, ...options }, async (request, response) => {
@@ -41,10 +45,10 @@ async function tlsEndpoint({ chain, key }: Certificate, options: object = {}): P
     connections.push({ serverName: socket.servername, isResumed: socket.isSessionReused() });
   });
   server.on('tlsClientError', () => undefined);
-  server.listen(0, '127.0.0.1');
+  server.listen(0, address);
   await once(server, 'listening');
   return {
-    endpoint: { address: '127.0.0.1', port: (server.address() as AddressInfo).port },
+    endpoint: { address, port: (server.address() as AddressInfo).port },
     connections,
     requests,
     closeConnections: () => server.closeAllConnections(),
@@ -152,6 +156,33 @@ describe('requests to endpoints that expect TLS', () => {
     }
     assert.deepEqual(wrong.requests, []);
     assert.equal(right.requests.length, 3);
+  });
+
+  test('are sent to another endpoint if one refuses connections, or never answers the handshake', async () => {
+    // The algorithm `first` tries the endpoints in the order of their addresses.
+    const silent = createPlainServer().listen(0, '127.0.0.2');
+    await once(silent, 'listening');
+    const closed = createPlainServer().listen(0, '127.0.0.1');
+    await once(closed, 'listening');
+    const [silentEndpoint, closedEndpoint] = [silent, closed].map((server) => server.address() as AddressInfo);
+    assert.ok(silentEndpoint && closedEndpoint);
+    closed.close();
+    await once(closed, 'close');
+    await using right = await tlsEndpoint(POD, {}, '127.0.0.3');
+    const { settings, ...service } = encryptedAgain([closedEndpoint, silentEndpoint, right.endpoint]);
+    using worker = await startWorkerInTest({ ...service, settings: { ...settings, algorithm: 'first' } });
+    await using client = await connectTo(worker);
+    const isWaiting = once(silent, 'connection');
+    const answer = ask(client, '/', 'x');
+    const [waiting] = (await isWaiting) as [Socket];
+    // The proxy gives up with RST, which `once` would report as an error.
+    const waitingEnded = new Promise((resolve) => waiting.on('error', () => undefined).on('close', resolve));
+    await once(waiting, 'data');
+    worker.tick(6);
+    assert.deepEqual(await answer, ['200', 'x']);
+    await waitingEnded;
+    silent.close();
+    assert.deepEqual(worker.reported, []);
   });
 
   test('are refused while the CAs are missing', async () => {
