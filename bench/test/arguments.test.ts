@@ -3,10 +3,12 @@ import { describe, test } from 'node:test';
 import { parseArguments } from '../src/arguments.ts';
 
 describe('parseArguments', () => {
-  test('applies defaults to l4 and fairness', () => {
+  test('applies defaults to l4, l7 and fairness', () => {
     const common = { rounds: 10, seconds: 2, usesDefaultSubjects: true };
     const l4 = { ...common, subjects: ['weir', 'haproxy', 'nginx', 'envoy'] };
     assert.deepEqual(parseArguments(['l4']), { kind: 'l4', options: l4 });
+    const l7 = { ...common, subjects: ['weir', 'haproxy', 'nginx', 'envoy', 'http-proxy'] };
+    assert.deepEqual(parseArguments(['l7']), { kind: 'l7', options: l7 });
     const fairness = { ...common, subjects: ['weir', 'haproxy'] };
     assert.deepEqual(parseArguments(['fairness']), { kind: 'fairness', options: fairness });
   });
@@ -21,6 +23,28 @@ describe('parseArguments', () => {
       profileDirectory: 'out',
     };
     assert.deepEqual(parseArguments(args), { kind: 'l4', options });
+  });
+
+  test('parses every option of l7', () => {
+    const args = [
+      'l7',
+      '--rounds=3',
+      '--subjects',
+      'http-proxy,weir',
+      '--scenarios',
+      'http2,bodies',
+      '--profile',
+      'out',
+    ];
+    const options = {
+      rounds: 3,
+      seconds: 2,
+      subjects: ['weir', 'http-proxy'],
+      usesDefaultSubjects: false,
+      scenarios: ['bodies', 'http2'],
+      profileDirectory: 'out',
+    };
+    assert.deepEqual(parseArguments(args), { kind: 'l7', options });
   });
 
   test('orders selected scenarios as they run', () => {
@@ -76,8 +100,8 @@ describe('parseArguments', () => {
   });
 
   const mistakes: readonly (readonly [string[], RegExp])[] = [
-    [[], /^missing name of a benchmark: expected one of l4, fairness, hostile, control, propagation, start, soak$/],
-    [['l7'], /^invalid benchmark "l7": expected one of l4, fairness, hostile, control, propagation, start, soak$/],
+    [[], /^missing name of a benchmark: expected one of l4, l7, fairness, hostile, control, propagation, start, soak$/],
+    [['l5'], /^invalid benchmark "l5": expected one of l4, l7, fairness, hostile, control, propagation, start, soak$/],
     [['l4', 'again'], /^unexpected argument "again"$/],
     [['l4', '--fast'], /^Unknown option '--fast'$/],
     [['l4', '--rounds'], /^Option '--rounds <value>' argument missing$/],
@@ -90,6 +114,14 @@ describe('parseArguments', () => {
     [
       ['l4', '--scenarios', 'speed'],
       /^invalid --scenarios "speed": expected names out of requests, connections, stream, udp, udp-stream, latency, /,
+    ],
+    [
+      ['l7', '--subjects', 'pipe'],
+      /^invalid --subjects "pipe": expected names out of weir, haproxy, nginx, envoy, http-proxy$/,
+    ],
+    [
+      ['l7', '--scenarios', 'udp'],
+      /^invalid --scenarios "udp": expected names out of requests, connections, routes, bodies, handshakes, http2, latency$/,
     ],
     [['fairness', '--scenarios', 'udp'], /^Unknown option '--scenarios'$/],
     [['hostile', '--seconds', '1'], /^invalid --seconds "1": expected a whole number from 2 to 60$/],

@@ -48,6 +48,20 @@ test('docs/errors.md explains every refusal outcome', () => {
   assert.deepEqual(listed, known);
 });
 
+test('docs/errors.md explains every reason for which the proxy answers a request, with the status', () => {
+  const [, section = ''] = read('docs/errors.md').split('## Why the proxy answered a request');
+  const rows = section.split('\n## ')[0]?.matchAll(/^\| (\d+) \| `([a-z-]+)` \|/gm) ?? [];
+  const known = [...read('packages/proxy/src/http/passes/error-answer.ts').matchAll(STATUS_OF_REASON)];
+  assert.ok(known.length > 20, `only ${known.length} reasons were found in the sources`);
+  assert.deepEqual(
+    [...rows].map(([, status, reason]) => [reason, status]),
+    known.map(([, reason, status]) => [reason, status]),
+  );
+});
+
+/** An entry of `ERROR_REASONS`, on one line or on several. */
+const STATUS_OF_REASON = /^ {2}'?([a-z-]+)'?: \{\s+status: (\d+),/gm;
+
 test('docs/settings.md lists exactly the settings of the processes', () => {
   const paths = [
     'store/src/redis/redis-settings.ts',

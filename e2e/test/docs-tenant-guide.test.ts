@@ -90,6 +90,12 @@ describe('the manifests of the guide are valid', () => {
   });
 });
 
+test('translate accepts the manifests of the page about HTTP requests', async () => {
+  const manifests = fencedBlocks(readPage('docs/http.md'), 'yaml').map(({ text }) => text);
+  assert.ok(manifests.length > 1);
+  assert.deepEqual(await translateErrors(manifests), []);
+});
+
 const POLICY = `apiVersion: weir.dev/v1alpha1
 kind: TenantPolicy
 metadata: { name: shop }

@@ -140,7 +140,7 @@ test('the Go modules pin the versions and packages of the catalog', () => {
   const { 'echo-pod': echoPod, ...others } = goBuilds;
   for (const [build, { folder, version, extraPackages = [] }] of Object.entries(others)) {
     const read = (file: string): string => readFileSync(new URL(`../go/${folder}/${file}`, import.meta.url), 'utf8');
-    assert.match(read('go.mod'), new RegExp(`^(?:require |\\t)\\S+ v${version.replaceAll('.', '\\.')}$`, 'm'));
+    assert.match(read('go.mod'), new RegExp(`^(?:require |\\t)\\S+ v${version.replaceAll(/[.+]/g, '\\$&')}$`, 'm'));
     // Leaves out the programs with a module of weir.dev, because their main package is in the folder of go.mod.
     const modules = Object.values(catalog).flatMap((origin) =>
       origin.kind === 'go' && origin.build === build && !origin.module.startsWith('weir.dev/') ? [origin.module] : [],

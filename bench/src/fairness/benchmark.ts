@@ -1,10 +1,11 @@
 import { type Backends, startBackends } from '../backends/start-backends.ts';
-import { MeasuredSubject } from '../l4/measured-subject.ts';
+import { MeasuredSubject } from '../comparison/measured-subject.ts';
+import { RELAY_CHECKS } from '../l4/relay-checks.ts';
 import { provideSubjects } from '../provide-programs.ts';
 import { formatHeadline, logProgress, startRun } from '../report/run-metadata.ts';
 import { reasonToDiscardComparison, saveOrExplain } from '../report/save-result.ts';
 import { startSubject } from '../subjects/start-subject.ts';
-import type { SelectableSubjectName } from '../subjects/subject.ts';
+import type { BackendName, SelectableSubjectName } from '../subjects/subject.ts';
 import { startWeir } from '../subjects/weir.ts';
 import {
   type FairnessReadings,
@@ -22,8 +23,8 @@ import type { FairnessOptions } from './options.ts';
 /** Two processes of the same program: `floodedSubject` serves the measured tenant and the flood, `separateSubject` only the flood. */
 type SubjectPair = {
   readonly name: string;
-  readonly floodedSubject: MeasuredSubject;
-  readonly separateSubject: MeasuredSubject;
+  readonly floodedSubject: MeasuredSubject<BackendName>;
+  readonly separateSubject: MeasuredSubject<BackendName>;
 };
 
 /** Returns the exit code; throws if a run is invalid. */
@@ -55,10 +56,10 @@ async function startPair(
   name: SelectableSubjectName | typeof LIMITED_WEIR,
   { backends, during }: { readonly backends: Backends; readonly during: AsyncDisposableStack },
 ): Promise<SubjectPair | string> {
-  const start = async (): Promise<MeasuredSubject> => {
+  const start = async (): Promise<MeasuredSubject<BackendName>> => {
     const starting =
       name === LIMITED_WEIR ? startWeir(backends.ports, { limits: 'restrictive' }) : startSubject(name, backends.ports);
-    return new MeasuredSubject(during.use(await starting));
+    return new MeasuredSubject(during.use(await starting), RELAY_CHECKS);
   };
   const [floodedSubject, separateSubject] = [await start(), await start()];
   const { unsupported } = floodedSubject.subject;

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { type CertificateOptions, freePort, makeCertificate } from '@weir/testkit';
 import type { HandshakeFlood } from '../load/handshake-flood-process.ts';
 import { RpcProcess } from '../processes/rpc.ts';
-import { serviceManifest } from '../subjects/weir-manifests.ts';
+import { serviceManifest, tlsSecretManifest } from '../subjects/weir-manifests.ts';
 import type { Attacker } from './scenarios.ts';
 
 const HOST = 'web.hostile.example';
@@ -34,7 +34,7 @@ export async function startHandshakeBurst({ connections, key }: HandshakeBurstOp
         },
         { target, addresses: ['127.0.0.1'] },
       ),
-      tlsSecretManifest(key),
+      tlsSecretManifest({ name: SECRET, namespace: NAMESPACE }, makeCertificate({ name: HOST, ...key })),
     ].join('---\n'),
     arm: () => flood.call('open', port, connections),
     async attack(seconds) {
@@ -46,14 +46,4 @@ export async function startHandshakeBurst({ connections, key }: HandshakeBurstOp
     disarm: () => flood.call('close'),
     [Symbol.asyncDispose]: () => flood[Symbol.asyncDispose](),
   };
-}
-
-function tlsSecretManifest(key: HandshakeBurstOptions['key']): string {
-  const certificate = makeCertificate({ name: HOST, ...key });
-  return `apiVersion: v1
-kind: Secret
-metadata: {name: ${SECRET}, namespace: ${NAMESPACE}}
-type: kubernetes.io/tls
-stringData: {tls.crt: ${JSON.stringify(certificate.chain)}, tls.key: ${JSON.stringify(certificate.key)}}
-`;
 }

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { freePort } from '@weir/testkit';
 import { startEchoBackend } from '../backends/start-backends.ts';
-import { RELAY_CHECKS } from '../l4/measured-subject.ts';
+import { RELAY_CHECKS } from '../l4/relay-checks.ts';
 import { runOpenLoop } from '../load/generators.ts';
 import { cpuTimeOf, peakResidentKiB } from '../measure/proc-stats.ts';
 import { startStandalone } from '../subjects/weir.ts';

@@ -1,39 +1,23 @@
+import { cpuMicrosecondsPerUnit, type Load, type LoadResult, runWrkLoad } from '../comparison/load.ts';
+import type { OpenLoop } from '../comparison/measure-latency.ts';
 import { downloadBulk } from '../load/bulk-stream.ts';
 import { STREAM_DATAGRAM_BYTES } from '../load/datagram-stream.ts';
+import { MESSAGE_BYTES } from '../load/echo-connection.ts';
 import {
   type DatagramReport,
   datagramReportErrors,
   datagramStreamErrors,
+  type OpenLoopReport,
   runDatagramStream,
   runDatagrams,
+  runOpenLoop,
 } from '../load/generators.ts';
-import { runWrk, type WrkOptions, type WrkReport, wrkReportErrors } from '../load/wrk.ts';
 import { exactTraffic, type TrafficBounds, trafficBetween } from '../measure/traffic-bounds.ts';
-import type { BackendName } from '../subjects/subject.ts';
+import type { BackendName, TrafficTotals } from '../subjects/subject.ts';
 
-/** One kind of load. `run` applies the load to a port, and `figure` computes the figure from the result and the CPU time. */
-export type Load = {
-  readonly title: string;
-  readonly unit: string;
-  readonly backend: BackendName;
-  run(port: number, seconds: number): Promise<LoadResult>;
-  figure(cpuMs: number, loaded: LoadResult): number;
-};
+type L4Load = Load<BackendName>;
 
-export type LoadResult = {
-  /** Number of requests, connections, bytes or round trips, depending on the load. */
-  readonly count: number;
-  readonly ms: number;
-  readonly traffic: TrafficBounds;
-  /** The reasons why the result is invalid; empty if the result is valid. */
-  readonly errors: readonly string[];
-};
-
-export function cpuMicrosecondsPerUnit(cpuMs: number, { count }: LoadResult): number {
-  return (cpuMs * 1000) / count;
-}
-
-export const keepAliveRequests: Load = {
+export const keepAliveRequests: L4Load = {
   title: 'kept connections',
   unit: 'µs of CPU per request',
   backend: 'http',
@@ -41,7 +25,7 @@ export const keepAliveRequests: Load = {
   figure: cpuMicrosecondsPerUnit,
 };
 
-export const oneConnectionPerRequest: Load = {
+export const oneConnectionPerRequest: L4Load = {
   title: 'one connection per request',
   unit: 'µs of CPU per connection',
   backend: 'http',
@@ -49,43 +33,13 @@ export const oneConnectionPerRequest: Load = {
   figure: cpuMicrosecondsPerUnit,
 };
 
-async function runWrkLoad(options: WrkOptions): Promise<LoadResult> {
-  const report = await runWrk(options);
-  return {
-    count: report.requests,
-    ms: report.microseconds / 1000,
-    traffic: wrkTraffic(report, options),
-    errors: wrkReportErrors(report),
-  };
-}
-
-/** Returns the traffic of a run of wrk: a range, because wrk does not count the requests that are in progress when it stops. */
-export function wrkTraffic(
-  { requests, bytes, requestBytes }: WrkReport,
-  { connections, headers }: WrkOptions,
-): TrafficBounds {
-  const isKeepAlive = headers.length === 0;
-  const responseBytes = Math.ceil(bytes / Math.max(1, requests));
-  const counted = { receivedBytes: requests * requestBytes, sentBytes: bytes };
-  const inProgress = { receivedBytes: connections * requestBytes, sentBytes: connections * responseBytes };
-  return trafficBetween(
-    { ...counted, connections: isKeepAlive ? connections : requests },
-    {
-      receivedBytes: counted.receivedBytes + inProgress.receivedBytes,
-      sentBytes: counted.sentBytes + inProgress.sentBytes,
-      // wrk opens one more connection before the run, to test the address
-      connections: connections + 1 + (isKeepAlive ? 0 : requests),
-    },
-  );
-}
-
 /**
  * How many bytes to download per second of the requested duration. Every subject relays about twice as much per second on one core, so the
  * download takes about half of the duration.
  */
 const STREAM_BYTES_PER_SECOND = 500e6;
 
-export const oneStream: Load = {
+export const oneStream: L4Load = {
   title: 'one stream',
   unit: 'CPU-ms per GB',
   backend: 'stream',
@@ -102,7 +56,7 @@ async function runStream(port: number, seconds: number): Promise<LoadResult> {
 
 const UDP_FLOWS = 64;
 
-export const udpRoundTrips: Load = {
+export const udpRoundTrips: L4Load = {
   title: 'UDP round trips',
   unit: 'µs of CPU per round trip',
   backend: 'datagrams',
@@ -133,7 +87,7 @@ export function datagramTraffic({ sent, roundTrips, messageBytes }: DatagramRepo
 const STREAM_FLOWS = 16;
 const STREAM_DATAGRAMS_PER_SECOND = 40_000;
 
-export const udpStream: Load = {
+export const udpStream: L4Load = {
   title: 'UDP one way',
   unit: 'µs of CPU per datagram',
   backend: 'datagrams',
@@ -153,4 +107,23 @@ async function runUdpStream(port: number, seconds: number): Promise<LoadResult> 
     traffic: trafficBetween({ ...sent, receivedBytes: sent.receivedBytes - lostBytes }, sent),
     errors: datagramStreamErrors(report),
   };
+}
+
+const ECHO_CONNECTIONS = 64;
+
+/** The open loop of `latency`: messages of 64 bytes that the backend echoes. */
+export const echoLoop: OpenLoop<BackendName> = {
+  backend: 'echo',
+  unit: 'messages',
+  run: (port, options) => runOpenLoop({ port, connections: ECHO_CONNECTIONS, ...options }),
+  trafficOf: messageTraffic,
+};
+
+function messageTraffic(report: OpenLoopReport): TrafficBounds {
+  const [min, max] = report.kind === 'measured' ? [report.messages, report.messages] : [report.echoed, report.sent];
+  const totalsOf = (messages: number): TrafficTotals => {
+    const bytes = messages * MESSAGE_BYTES;
+    return { receivedBytes: bytes, sentBytes: bytes, connections: ECHO_CONNECTIONS };
+  };
+  return trafficBetween(totalsOf(min), totalsOf(max));
 }

@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
+import type { Reading, ScenarioReadings } from '../comparison/comparison-result.ts';
+import type { ComparisonRun } from '../comparison/comparison-run.ts';
+import { measureRounds } from '../comparison/rounds.ts';
 import { openIdleConnections } from '../load/generators.ts';
 import { descriptorLimit, maxIdleConnections, residentKiB } from '../measure/proc-stats.ts';
-import type { SelectableSubjectName } from '../subjects/subject.ts';
-import type { L4Reading, ScenarioReadings } from './l4-result.ts';
-import type { L4Run } from './l4-run.ts';
-import { measureRounds } from './rounds.ts';
+import type { BackendName, SelectableSubjectName, StartableSubjectName } from '../subjects/subject.ts';
 
 /** Few rounds, because one round takes about ten seconds for each subject, and memory varies less than CPU time. */
 const MAX_ROUNDS = 3;
@@ -13,13 +13,15 @@ const WARM_UP_CONNECTIONS = 200;
 const SETTLE_MS = 2_000;
 const MAX_KIB_PER_CONNECTION = 2;
 
-type MemoryReading = { readonly growth: L4Reading; readonly whole: L4Reading };
+type L4Run = ComparisonRun<BackendName, StartableSubjectName>;
+
+type MemoryReading = { readonly growth: Reading; readonly whole: Reading };
 
 /** Measures by how much the process of a subject grows for each idle connection. Every round starts a new process of each subject. */
 export async function measureMemory(run: L4Run): Promise<ScenarioReadings[]> {
   const connections = maxIdleConnections(descriptorLimit());
   const name = `${connections} idle connections`;
-  const readings = await measureRounds<MemoryReading>(run, {
+  const readings = await measureRounds<BackendName, MemoryReading>(run, {
     title: name,
     subjects: await run.sharedSubjects('echo'),
     rounds: Math.min(MAX_ROUNDS, run.options.rounds),

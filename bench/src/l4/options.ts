@@ -1,11 +1,10 @@
-import { COMPARISON_DEFAULTS, type ComparisonOptions, parseComparisonValues } from '../fairness/options.ts';
+import { COMPARISON_DEFAULTS, type ComparisonOptions, parseComparisonValues } from '../comparison/options.ts';
 import { parseNameListOption, parseOptions } from '../option-values.ts';
+import { SELECTABLE_SUBJECTS, type SelectableSubjectName } from '../subjects/subject.ts';
 
-export type L4Options = ComparisonOptions & {
+export type L4Options = ComparisonOptions<SelectableSubjectName> & {
   /** The selected scenarios in the order in which they run; absent if all run. */
   readonly scenarios?: readonly L4ScenarioName[];
-  /** Folder for the CPU profiles of Weir's threads. The result of a run with profiles is not saved. */
-  readonly profileDirectory?: string;
 };
 
 /** The scenarios in the order in which they run. */
@@ -33,13 +32,15 @@ export function parseL4Arguments(
     optional: ['subjects', 'scenarios', 'profile'],
   });
   if (values === 'help') return { kind: 'help' };
-  const { scenarios, profile } = values;
+  const { scenarios } = values;
   return {
     kind: 'l4',
     options: {
-      ...parseComparisonValues(values, ['weir', 'haproxy', 'nginx', 'envoy']),
+      ...parseComparisonValues(values, {
+        selectable: SELECTABLE_SUBJECTS,
+        defaults: ['weir', 'haproxy', 'nginx', 'envoy'],
+      }),
       ...(scenarios === undefined ? {} : { scenarios: parseNameListOption('scenarios', scenarios, L4_SCENARIO_NAMES) }),
-      ...(profile === undefined ? {} : { profileDirectory: profile }),
     },
   };
 }

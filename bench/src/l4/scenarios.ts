@@ -1,20 +1,26 @@
-import type { ScenarioReadings, TargetRatios } from './l4-result.ts';
-import type { L4Run } from './l4-run.ts';
-import { keepAliveRequests, type Load, oneConnectionPerRequest, oneStream, udpRoundTrips, udpStream } from './loads.ts';
-import { measureLatency } from './measure-latency.ts';
+import type { Scenario } from '../comparison/benchmark.ts';
+import type { ScenarioReadings, TargetRatios } from '../comparison/comparison-result.ts';
+import type { ComparisonRun, ComparisonRunOptions } from '../comparison/comparison-run.ts';
+import type { Load } from '../comparison/load.ts';
+import { measureLatency } from '../comparison/measure-latency.ts';
+import { measureLoad } from '../comparison/rounds.ts';
+import type { BackendName, StartableSubjectName } from '../subjects/subject.ts';
+import { echoLoop, keepAliveRequests, oneConnectionPerRequest, oneStream, udpRoundTrips, udpStream } from './loads.ts';
 import { measureMemory } from './measure-memory.ts';
 import type { L4ScenarioName } from './options.ts';
-import { measureLoad } from './rounds.ts';
 
-type Scenario = (run: L4Run) => Promise<ScenarioReadings[]>;
+export type L4Run = ComparisonRun<BackendName, StartableSubjectName>;
+export type L4RunOptions = ComparisonRunOptions<BackendName, StartableSubjectName>;
 
-export const scenarios: Readonly<Record<L4ScenarioName, Scenario>> = {
+type L4Scenario = Scenario<BackendName, StartableSubjectName>;
+
+export const scenarios: Readonly<Record<L4ScenarioName, L4Scenario>> = {
   requests: compareSubjects(keepAliveRequests, { haproxy: 1.0, envoy: 0.85 }),
   connections: compareSubjects(oneConnectionPerRequest, { haproxy: 1.05, envoy: 0.7 }),
   stream: compareSubjects(oneStream, { haproxy: 0.5 }),
   udp: compareSubjects(udpRoundTrips, { envoy: 1.0 }),
   'udp-stream': compareSubjects(udpStream, { envoy: 0.9 }),
-  latency: measureLatency,
+  latency: (run) => measureLatency(run, echoLoop),
   limits: (run) =>
     measureVariant(run, {
       variant: 'weir-limits',
@@ -32,7 +38,7 @@ export const scenarios: Readonly<Record<L4ScenarioName, Scenario>> = {
   memory: measureMemory,
 };
 
-function compareSubjects(load: Load, targets: TargetRatios): Scenario {
+function compareSubjects(load: Load<BackendName>, targets: TargetRatios): L4Scenario {
   const { backend } = load;
   return (run) =>
     measureLoad(run, load, {
@@ -44,7 +50,7 @@ function compareSubjects(load: Load, targets: TargetRatios): Scenario {
 export type VariantOptions = {
   readonly variant: 'weir-limits' | 'weir-2-workers';
   readonly title: string;
-  readonly loads: readonly Load[];
+  readonly loads: readonly Load<BackendName>[];
   /** Target: the variant's figure is at most this multiple of the figure of Weir with one worker and no limits. */
   readonly maxRatio: number;
 };

@@ -33,6 +33,10 @@ export class EchoConnection {
     this.#socket = connect({ host: '127.0.0.1', port, noDelay: true, onread });
   }
 
+  get bytesReceived(): number {
+    return this.#receivedBytes;
+  }
+
   get pendingMessages(): number {
     return this.#sentMessageCount - Math.floor(this.#receivedBytes / MESSAGE_BYTES);
   }

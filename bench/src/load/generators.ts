@@ -4,7 +4,7 @@ import { spawnProcess } from '@weir/testkit';
 import type { DatagramStreamReport } from './datagram-stream.ts';
 
 /** Runs a load generator to its end and returns its report. If the generator prints no report, throws the generator's error message. */
-export async function runGenerator<T>(program: URL, args: readonly number[]): Promise<T> {
+export async function runGenerator<T>(program: URL, args: readonly (number | string)[]): Promise<T> {
   const file = fileURLToPath(program);
   await using generator = await spawnProcess({
     command: process.execPath,
@@ -23,12 +23,14 @@ export async function runGenerator<T>(program: URL, args: readonly number[]): Pr
 
 export type OpenLoopReport =
   /** The generator stopped because too many messages were pending. */
-  | { readonly kind: 'overloaded'; readonly sent: number; readonly echoed: number }
+  | { readonly kind: 'overloaded'; readonly sent: number; readonly echoed: number; readonly receivedBytes: number }
   | {
       readonly kind: 'measured';
       /** Number of echoed messages, including the messages of the warm-up. `counted` excludes the warm-up. */
       readonly messages: number;
       readonly counted: number;
+      /** Bytes of all echoes or responses. */
+      readonly receivedBytes: number;
       readonly ms: number;
       /** Percentiles of the latencies, in µs. */
       readonly p50: number;
@@ -41,11 +43,50 @@ export type OpenLoopOptions = {
   readonly rate: number;
   readonly seconds: number;
   readonly connections: number;
+  /** An HTTP/1.1 request, and the body of its responses. Absent for messages to an echo backend. */
+  readonly request?: { readonly text: string; readonly expectedBody: string };
 };
 
-/** Sends messages of 64 bytes to an echo backend at a fixed rate. Throws if an echoed byte is wrong or missing. */
-export function runOpenLoop({ port, rate, seconds, connections }: OpenLoopOptions): Promise<OpenLoopReport> {
-  return runGenerator(new URL('./open-loop-process.ts', import.meta.url), [port, rate, seconds, connections]);
+/**
+ * Sends messages of 64 bytes to an echo backend, or requests to an HTTP backend, at a fixed rate. Throws if an echoed byte or a response is
+ * wrong or missing.
+ */
+export function runOpenLoop({ port, rate, seconds, connections, request }: OpenLoopOptions): Promise<OpenLoopReport> {
+  const content = request === undefined ? [] : [request.text, request.expectedBody];
+  return runGenerator(new URL('./open-loop-process.ts', import.meta.url), [
+    port,
+    rate,
+    seconds,
+    connections,
+    ...content,
+  ]);
+}
+
+export type TlsConnectionsReport = {
+  readonly connections: number;
+  /** Number of connections that resumed an earlier session (RFC 8446 §2.2). */
+  readonly resumed: number;
+  readonly ms: number;
+  /** Bytes of all requests and of all responses, without TLS. */
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
+};
+
+export type TlsConnectionsOptions = {
+  readonly port: number;
+  readonly seconds: number;
+  /** Number of connections that are open at the same time. */
+  readonly connections: number;
+  readonly resumes: boolean;
+  /** A request with `Connection: close`. */
+  readonly request: { readonly text: string; readonly expectedBody: string };
+};
+
+/** Opens TLS connections with one request each. Throws if a response is wrong or missing. */
+export function runTlsConnections(options: TlsConnectionsOptions): Promise<TlsConnectionsReport> {
+  const { port, seconds, connections, resumes, request } = options;
+  const program = new URL('./tls-connections-process.ts', import.meta.url);
+  return runGenerator(program, [port, seconds, connections, resumes ? 1 : 0, request.text, request.expectedBody]);
 }
 
 export type DatagramReport = {

@@ -1,5 +1,6 @@
-// Program `open-loop-process.ts PORT RATE SECONDS CONNECTIONS`: measures latencies at a fixed rate. Sends RATE evenly spaced messages of
-// 64 bytes a second to an echo backend, without waiting for echoes. A latency counts from the time at which the message was due, so that
+// Program `open-loop-process.ts PORT RATE SECONDS CONNECTIONS [REQUEST BODY]`: measures latencies at a fixed rate. Sends RATE evenly spaced
+// messages of 64 bytes a second to an echo backend, without waiting for echoes. With REQUEST and BODY, sends this HTTP/1.1 request instead,
+// and expects responses with this body. A latency counts from the time at which the message was due, so that
 // delays of the generator are included (no coordinated omission). Timers are up to a millisecond late, so the loop sleeps only while no
 // message is due within the next two milliseconds.
 // Prints the report as a line of JSON.
@@ -7,13 +8,15 @@
 import { LatencyHistogram } from '../measure/statistics.ts';
 import { EchoConnection } from './echo-connection.ts';
 import type { OpenLoopReport } from './generators.ts';
+import { RequestConnection } from './request-connection.ts';
 
 /** Latencies in this first part do not count, because Node still compiles hot code. */
 const WARM_UP_MS = 300;
 const SILENCE_TIMEOUT_MS = 5_000;
 const MIN_SLEEP_MS = 2;
 
-const [port = 0, rate = 0, seconds = 0, connections = 0] = process.argv.slice(2).map(Number);
+const [port = 0, rate = 0, seconds = 0, connections = 0] = process.argv.slice(2, 6).map(Number);
+const [request, expectedBody = ''] = process.argv.slice(6);
 const latencies = new LatencyHistogram();
 let countFrom = Number.POSITIVE_INFINITY;
 let echoed = 0;
@@ -25,7 +28,13 @@ const onEcho = (dueAt: number): void => {
   if (dueAt >= countFrom) latencies.add(lastEchoAt - dueAt);
 };
 const connectionPool = await Promise.all(
-  Array.from({ length: connections }, (_, index) => EchoConnection.open({ port, index, onEcho })),
+  Array.from(
+    { length: connections },
+    (_, index): Promise<EchoConnection | RequestConnection> =>
+      request === undefined
+        ? EchoConnection.open({ port, index, onEcho })
+        : RequestConnection.open({ port, request, expectedBody, onEcho }),
+  ),
 );
 
 const startedAt = performance.now();
@@ -46,11 +55,12 @@ await new Promise<void>((resolve, reject) => {
   step();
 });
 const report: OpenLoopReport = isOverloaded
-  ? { kind: 'overloaded', sent, echoed }
+  ? { kind: 'overloaded', sent, echoed, receivedBytes: receivedBytes() }
   : {
       kind: 'measured',
       messages: total,
       counted: latencies.count,
+      receivedBytes: receivedBytes(),
       ms: performance.now() - startedAt,
       p50: latencies.percentile(0.5),
       p99: latencies.percentile(0.99),
@@ -58,6 +68,10 @@ const report: OpenLoopReport = isOverloaded
 console.log(`report ${JSON.stringify(report)}`);
 if (isOverloaded) process.exit(0);
 await Promise.all(connectionPool.map((connection) => connection.close()));
+
+function receivedBytes(): number {
+  return connectionPool.reduce((sum, { bytesReceived }) => sum + bytesReceived, 0);
+}
 
 /** Returns the time until the next message is due; 0 if no message is left to send. */
 function msUntilDue(now: number): number {

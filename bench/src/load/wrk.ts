@@ -7,14 +7,24 @@ export type WrkOptions = {
   readonly seconds: number;
   readonly connections: number;
   readonly headers: readonly string[];
+  /** Default: `/`. */
+  readonly path?: string;
+  readonly isTls?: boolean;
+  /** The size of the body of each request, which is then a POST. */
+  readonly uploadBytes?: number;
+  /** Targets such as `host.example/path`, of one length, that are requested in turn. */
+  readonly targets?: readonly string[];
 };
 
 const REPORT_SCRIPT = fileURLToPath(new URL('./wrk-report.lua', import.meta.url));
 
 /** Runs wrk with one thread against a port of 127.0.0.1. */
-export async function runWrk({ port, seconds, connections, headers }: WrkOptions): Promise<WrkReport> {
+export async function runWrk(options: WrkOptions): Promise<WrkReport> {
+  const { port, seconds, connections, headers, path = '/', isTls = false, uploadBytes, targets = [] } = options;
   const flags = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', REPORT_SCRIPT];
-  const args = [...flags, ...headers.flatMap((header) => ['-H', header]), `http://127.0.0.1:${port}/`];
+  const url = `${isTls ? 'https' : 'http'}://127.0.0.1:${port}${path}`;
+  const scriptArguments = [...(uploadBytes === undefined ? [] : [`body=${uploadBytes}`]), ...targets];
+  const args = [...flags, ...headers.flatMap((header) => ['-H', header]), url, '--', ...scriptArguments];
   await using wrk = await spawnProcess({ command: programPath('wrk'), args, name: 'wrk', mayExit: true });
   await wrk.exited;
   return parseWrkReport(wrk.output());

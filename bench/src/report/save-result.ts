@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ComparisonResult } from '../comparison/comparison-result.ts';
 import type { ControlResult } from '../control/control-result.ts';
 import type { FairnessResult } from '../fairness/fairness-result.ts';
 import type { HostileResult } from '../hostile/hostile-result.ts';
-import type { L4Result } from '../l4/l4-result.ts';
 import type { PropagationResult } from '../propagation/propagation-result.ts';
 import type { StartResult } from '../start/start-result.ts';
 import type { SubjectName } from '../subjects/subject.ts';
@@ -11,7 +11,8 @@ import { REPOSITORY_ROOT } from './run-metadata.ts';
 
 /** Content of a result file: summaries by benchmark, without the single readings. */
 type ResultFile = {
-  readonly l4?: L4Result;
+  readonly l4?: ComparisonResult;
+  readonly l7?: ComparisonResult;
   readonly fairness?: FairnessResult;
   readonly hostile?: HostileResult;
   readonly control?: ControlResult;
@@ -77,7 +78,7 @@ export type ComparisonConditions = {
   readonly profileDirectory?: string;
 };
 
-/** Returns the reason for not saving a valid run of `l4` or `fairness`; undefined if the run may be saved. */
+/** Returns the reason for not saving a valid run of `l4`, `l7` or `fairness`; undefined if the run may be saved. */
 export function reasonToDiscardComparison({
   rounds,
   subjects,

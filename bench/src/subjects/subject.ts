@@ -1,19 +1,19 @@
-/** A measured proxy, which is one process. All subjects relay to the same backends. */
-export type Subject = AsyncDisposable & {
+/** A measured proxy, which is one process. All subjects relay to the same backends. `Backend` is the type of their names. */
+export type Subject<Backend extends string = BackendName> = AsyncDisposable & {
   readonly name: SubjectName;
   /** Description of the program and its configuration, for the readers of results. */
   readonly description: string;
   readonly pid: number;
   /** Listening ports at 127.0.0.1. */
-  readonly ports: BackendPorts;
+  readonly ports: Readonly<Record<Backend, number>>;
   /** Output of the process, for error messages. */
   readonly output?: () => string;
   /** Runs the garbage collector; absent if the program has none. */
   readonly collectGarbage?: () => Promise<void>;
   /** Reasons why the subject does not relay to a backend, by backend. */
-  readonly unsupported?: Readonly<Partial<Record<BackendName, string>>>;
+  readonly unsupported?: Readonly<Partial<Record<Backend, string>>>;
   /** Reads the traffic that the subject has counted; absent if the subject does not count traffic. */
-  readonly readLedger?: () => Promise<Ledger>;
+  readonly readLedger?: () => Promise<Ledger<Backend>>;
 };
 
 /** `http`: small HTTP responses. `stream`: a stream of the requested size. `echo`: echo over TCP. `datagrams`: echo over UDP. */
@@ -22,7 +22,7 @@ export const BACKEND_NAMES = ['http', 'stream', 'echo', 'datagrams'] as const;
 export const DATAGRAM_BUFFER_BYTES = 4_194_304;
 export type BackendName = (typeof BACKEND_NAMES)[number];
 export type BackendPorts = Readonly<Record<BackendName, number>>;
-export type Ledger = Readonly<Record<BackendName, TrafficTotals>>;
+export type Ledger<Backend extends string> = Readonly<Record<Backend, TrafficTotals>>;
 
 export type TrafficTotals = {
   readonly receivedBytes: number;
@@ -30,14 +30,17 @@ export type TrafficTotals = {
   readonly connections: number;
 };
 
-export function perBackend<T>(value: (name: BackendName) => T): Record<BackendName, T> {
-  return Object.fromEntries(BACKEND_NAMES.map((name) => [name, value(name)])) as Record<BackendName, T>;
+export function perBackend<Backend extends string, T>(
+  names: readonly Backend[],
+  value: (name: Backend) => T,
+): Record<Backend, T> {
+  return Object.fromEntries(names.map((name) => [name, value(name)])) as Record<Backend, T>;
 }
 
-/** Subjects that the option --subjects accepts. */
+/** Subjects that the option --subjects of `l4` and `fairness` accepts. */
 export const SELECTABLE_SUBJECTS = ['weir', 'haproxy', 'nginx', 'envoy', 'pipe'] as const;
 export type SelectableSubjectName = (typeof SELECTABLE_SUBJECTS)[number];
 /** Subjects that can be started: the selectable subjects, and variants of Weir that only some scenarios start. */
 export type StartableSubjectName = SelectableSubjectName | 'weir-limits' | 'weir-2-workers';
-/** Names of all subjects. `direct` is a connection to the backend without a proxy. */
-export type SubjectName = StartableSubjectName | 'direct';
+/** Names of all subjects. `direct` is a connection to the backend without a proxy. `http-proxy` relays only HTTP. */
+export type SubjectName = StartableSubjectName | 'http-proxy' | 'direct';

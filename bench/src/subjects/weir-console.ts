@@ -1,55 +1,81 @@
 import { setTimeout } from 'node:timers/promises';
-import { BACKEND_NAMES, type BackendName, type Ledger, perBackend, type TrafficTotals } from './subject.ts';
+import { type Ledger, perBackend, type TrafficTotals } from './subject.ts';
 
 type Items<T> = { readonly items: readonly T[] };
 type UsageItem = { readonly services: readonly ({ readonly name: string } & TrafficTotals)[] };
 
-/** Reads the ledger from the API of the console. The Service of a backend has the name of the backend. */
-export async function readLedger(console: string): Promise<Ledger> {
+/** Reads the ledger from the API of the console. A backend's traffic is the sum of its Services. */
+export async function readLedger<Backend extends string>(
+  console: string,
+  backends: readonly Backend[],
+): Promise<Ledger<Backend>> {
   const { items } = await requestJson<Items<UsageItem>>(new URL('api/v1/usage', console));
   const services = items.flatMap((item) => item.services);
-  return perBackend(
-    (name) => services.find((service) => service.name === name) ?? { receivedBytes: 0, sentBytes: 0, connections: 0 },
-  );
+  return perBackend(backends, (backend) => sumOf(services.filter(({ name }) => isServiceOf(backend, name))));
+}
+
+function sumOf(services: readonly TrafficTotals[]): TrafficTotals {
+  const sum = { receivedBytes: 0, sentBytes: 0, connections: 0 };
+  for (const { receivedBytes, sentBytes, connections } of services) {
+    sum.receivedBytes += receivedBytes;
+    sum.sentBytes += sentBytes;
+    sum.connections += connections;
+  }
+  return sum;
+}
+
+/** Whether a Service relays to a backend: its name is the name of the backend, or this name and a number, for example `routes-7`. */
+function isServiceOf(backend: string, service: string): boolean {
+  return service === backend || (service.startsWith(`${backend}-`) && /^\d+$/.test(service.slice(backend.length + 1)));
 }
 
 export type ServiceItem = { readonly name: string; readonly state: string; readonly message: string };
 export type ProblemItem = { readonly subject: string; readonly message: string };
 
-export type FeatureSupport = {
+export type FeatureSupport<Backend extends string> = {
   /** Reasons why this version of Weir does not relay to a backend, by backend. */
-  readonly unsupported: Readonly<Partial<Record<BackendName, string>>>;
+  readonly unsupported: Readonly<Partial<Record<Backend, string>>>;
   /** Names of the limits that this version of Weir does not enforce. */
   readonly notEnforced: readonly string[];
 };
 
+/** The backends, and the names of the limits of their tenant. */
+export type Features<Backend extends string> = {
+  readonly backends: readonly Backend[];
+  readonly limitNames: readonly string[];
+};
+
 /** Reads from the API of the console which backends and limits this version of Weir supports. */
-export async function readFeatureSupport(console: string, limitNames: readonly string[]): Promise<FeatureSupport> {
+export async function readFeatureSupport<Backend extends string>(
+  console: string,
+  features: Features<Backend>,
+): Promise<FeatureSupport<Backend>> {
   const [services, problems] = await Promise.all([
     requestJson<Items<ServiceItem>>(new URL('api/v1/services', console)),
     requestJson<Items<ProblemItem>>(new URL('api/v1/problems', console)),
   ]);
-  return featureSupportFor(services.items, problems.items, limitNames);
+  return featureSupportFor(services.items, problems.items, features);
 }
 
 /** Returns which backends are unsupported: a backend whose Service is missing or refused, or all if none of `limitNames` is enforced. */
-export function featureSupportFor(
+export function featureSupportFor<Backend extends string>(
   services: readonly ServiceItem[],
   problems: readonly ProblemItem[],
-  limitNames: readonly string[],
-): FeatureSupport {
+  { backends, limitNames }: Features<Backend>,
+): FeatureSupport<Backend> {
   const problemOf = (name: string): ProblemItem | undefined =>
     problems.find(({ message }) => message.includes(`limits.${name} is not enforced`));
   const notEnforced = limitNames.filter((name) => problemOf(name) !== undefined);
   const hasNoLimits = limitNames.length > 0 && notEnforced.length === limitNames.length;
-  const unsupported = BACKEND_NAMES.flatMap((name) => {
-    const service = services.find((each) => each.name === name);
-    const refusal = service?.state === 'Refused' ? withoutSourceLocation(service.message) : undefined;
+  const unsupported = backends.flatMap((name) => {
+    const own = services.filter((service) => isServiceOf(name, service.name));
+    const refused = own.find(({ state }) => state === 'Refused');
+    const refusal = refused === undefined ? undefined : withoutSourceLocation(refused.message);
     const limits = hasNoLimits ? `this version enforces none of the limits (${notEnforced.join(', ')})` : undefined;
-    const reason = service === undefined ? 'Weir does not know the Service' : (refusal ?? limits);
+    const reason = own.length === 0 ? 'Weir does not know the Service' : (refusal ?? limits);
     return reason === undefined ? [] : [[name, reason] as const];
   });
-  return { unsupported: Object.fromEntries(unsupported), notEnforced };
+  return { unsupported: Object.fromEntries(unsupported) as FeatureSupport<Backend>['unsupported'], notEnforced };
 }
 
 /** Removes the path of the temporary manifest from the end of a message, because the path is meaningless in a result. */

@@ -1,3 +1,4 @@
+import type { Certificate } from '@weir/testkit';
 import { BACKEND_NAMES, type BackendName, type BackendPorts } from './subject.ts';
 
 /** Limits of the tenant `bench`. `inactive`: too high to have an effect. `restrictive`: at most a tenth of the load of a flood. */
@@ -36,7 +37,11 @@ export function namespaceOf(name: BackendName): string {
   return name === 'echo' ? 'calm' : 'bench';
 }
 
-function tenantPolicyManifest(limits: Exclude<LimitProfile, 'none'>): string {
+/** Returns the TenantPolicy of the tenant `bench`. `allowedHosts` are the hosts that it may use on shared ports. */
+export function tenantPolicyManifest(
+  limits: Exclude<LimitProfile, 'none'>,
+  allowedHosts: readonly string[] = [],
+): string {
   return `apiVersion: v1
 kind: Namespace
 metadata: {name: bench, labels: {kubernetes.io/metadata.name: bench}}
@@ -46,6 +51,7 @@ kind: TenantPolicy
 metadata: {name: bench}
 spec:
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: bench}}
+  allowedHosts: ${JSON.stringify(allowedHosts)}
   limits: {${Object.entries(LIMITS_BY_PROFILE[limits])
     .map(([name, value]) => `${name}: ${value}`)
     .join(', ')}}
@@ -62,16 +68,19 @@ export type ServiceManifestOptions = {
   readonly namespace: string;
   readonly protocol: 'TCP' | 'UDP';
   readonly port: number;
+  /** The protocol of the endpoints, for example `http`; absent if Weir relays bytes. */
+  readonly appProtocol?: string;
   /** Annotation names without the prefix `weir.dev/`. */
   readonly annotations?: Readonly<Record<string, string>>;
 };
 
 /** Returns the manifest of a Service without a selector, and of its EndpointSlice. */
 export function serviceManifest(
-  { name, namespace, protocol, port, annotations = {} }: ServiceManifestOptions,
+  { name, namespace, protocol, port, appProtocol, annotations = {} }: ServiceManifestOptions,
   { target, addresses }: { readonly target: number; readonly addresses: readonly string[] },
 ): string {
   const prefixed = Object.entries(annotations).map(([key, value]) => `weir.dev/${key}: ${JSON.stringify(value)}`);
+  const application = appProtocol === undefined ? '' : `, appProtocol: ${appProtocol}`;
   const endpoints = addresses.map((address) => `{addresses: [${address}], conditions: {ready: true}}`);
   return `apiVersion: v1
 kind: Service
@@ -79,7 +88,7 @@ metadata: {name: ${name}, namespace: ${namespace}, annotations: {${prefixed.join
 spec:
   type: LoadBalancer
   loadBalancerClass: weir.dev/weir
-  ports: [{name: it, port: ${port}, targetPort: ${target}, protocol: ${protocol}}]
+  ports: [{name: it, port: ${port}, targetPort: ${target}, protocol: ${protocol}${application}}]
 ---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
@@ -87,5 +96,18 @@ metadata: {name: ${name}-1, namespace: ${namespace}, labels: {kubernetes.io/serv
 addressType: IPv4
 ports: [{name: it, port: ${target}, protocol: ${protocol}}]
 endpoints: [${endpoints.join(', ')}]
+`;
+}
+
+/** Returns the manifest of a Secret with a certificate. */
+export function tlsSecretManifest(
+  { name, namespace }: { readonly name: string; readonly namespace: string },
+  { chain, key }: Pick<Certificate, 'chain' | 'key'>,
+): string {
+  return `apiVersion: v1
+kind: Secret
+metadata: {name: ${name}, namespace: ${namespace}}
+type: kubernetes.io/tls
+stringData: {tls.crt: ${JSON.stringify(chain)}, tls.key: ${JSON.stringify(key)}}
 `;
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { collectGarbage, inspectorUrlIn } from '../measure/inspector.ts';
 import { freePorts } from './free-ports.ts';
-import type { BackendPorts, Subject, SubjectName } from './subject.ts';
+import { BACKEND_NAMES, type BackendPorts, type Subject, type SubjectName } from './subject.ts';
 import { readFeatureSupport, readLedger } from './weir-console.ts';
 import { benchmarkManifests, LIMIT_NAMES, type LimitProfile } from './weir-manifests.ts';
 
@@ -20,20 +20,41 @@ export type WeirOptions = {
   readonly isInspected?: boolean;
 };
 
-/** Starts `weir standalone`. The CPU time of the process includes the controller and the console. */
+export type WeirServices<Backend extends string> = {
+  /** Manifests that contain a Service for each backend, with the name of the backend. */
+  readonly manifests: string;
+  /** The port of each Service at 127.0.0.1. */
+  readonly ports: Readonly<Record<Backend, number>>;
+  /** The backends that the manifests contain. */
+  readonly backends: readonly Backend[];
+  /** Arguments of `weir standalone`. */
+  readonly standaloneArguments?: readonly string[];
+};
+
+/** Starts Weir with a Service for each backend of `l4`. */
 export async function startWeir(backends: BackendPorts, options: WeirOptions = {}): Promise<Subject> {
+  const ports = await freePorts();
+  const manifests = benchmarkManifests(ports, backends, options.limits ?? 'none');
+  return startWeirServices({ manifests, ports, backends: BACKEND_NAMES }, options);
+}
+
+/** Starts `weir standalone`. The CPU time of the process includes the controller and the console. */
+export async function startWeirServices<Backend extends string>(
+  { manifests, ports, backends, standaloneArguments = [] }: WeirServices<Backend>,
+  options: WeirOptions,
+): Promise<Subject<Backend>> {
   const { name = 'weir', workers = 1, limits = 'none' } = options;
   if (!existsSync(WEIR_PROGRAM)) throw new Error(`${WEIR_PROGRAM} is missing; select other proxies with --subjects`);
   await using cleanup = new AsyncDisposableStack();
-  const ports = await freePorts();
   const flags = [
     ...(options.profileDirectory ? ['--cpu-prof', `--cpu-prof-dir=${options.profileDirectory}`] : []),
     ...(options.isInspected ? ['--inspect=127.0.0.1:0'] : []),
   ];
-  const standalone = await startStandalone(benchmarkManifests(ports, backends, limits), { workers, flags });
+  const standalone = await startStandalone(manifests, { workers, flags, standaloneArguments });
   const { process: weir, console } = cleanup.use(standalone);
   const inspector = inspectorUrlIn(weir.output());
-  const { unsupported, notEnforced } = await readFeatureSupport(console, limits === 'none' ? [] : LIMIT_NAMES);
+  const limitNames = limits === 'none' ? [] : LIMIT_NAMES;
+  const { unsupported, notEnforced } = await readFeatureSupport(console, { backends, limitNames });
   const exceptions = notEnforced.length === 0 ? '' : ` (not enforced: ${notEnforced.join(', ')})`;
   const started = cleanup.move();
   const threads = `${workers} worker${workers === 1 ? '' : 's'}`;
@@ -45,7 +66,7 @@ export async function startWeir(backends: BackendPorts, options: WeirOptions = {
     ports,
     unsupported,
     ...(inspector === undefined ? {} : { collectGarbage: () => collectGarbage(inspector) }),
-    readLedger: () => readLedger(console),
+    readLedger: () => readLedger(console, backends),
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }
@@ -60,17 +81,27 @@ export type StandaloneOptions = {
   readonly workers: number;
   /** Options of Node. */
   readonly flags?: readonly string[];
+  readonly standaloneArguments?: readonly string[];
 };
 
 /** Starts `weir standalone` with these manifests. */
 export async function startStandalone(
   manifests: string,
-  { workers, flags = [] }: StandaloneOptions,
+  { workers, flags = [], standaloneArguments = [] }: StandaloneOptions,
 ): Promise<Standalone> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-weir'));
   writeFileSync(join(directory.path, 'services.yaml'), manifests);
-  const command = ['standalone', '-f', directory.path, '--workers', String(workers), '--console', '127.0.0.1:0'];
+  const command = [
+    'standalone',
+    '-f',
+    directory.path,
+    '--workers',
+    String(workers),
+    '--console',
+    '127.0.0.1:0',
+    ...standaloneArguments,
+  ];
   const weir = cleanup.use(
     await spawnProcess({
       command: process.execPath,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { datagramTraffic, wrkTraffic } from '../../src/l4/loads.ts';
+import { wrkTraffic } from '../../src/comparison/load.ts';
+import { datagramTraffic } from '../../src/l4/loads.ts';
 import { addTraffic, exactTraffic, ledgerDifferences, trafficBetween } from '../../src/measure/traffic-bounds.ts';
 
 const one = { receivedBytes: 10, sentBytes: 100, connections: 1 };
@@ -36,7 +37,7 @@ describe('traffic bounds', () => {
   };
 
   test('allows one uncounted request on each keep-alive connection of wrk', () => {
-    assert.deepEqual(wrkTraffic(report, { port: 1, seconds: 1, connections: 64, headers: [] }), {
+    assert.deepEqual(wrkTraffic(report, { connections: 64, headers: [] }), {
       receivedBytes: { min: 40_000, max: 40_000 + 64 * 40 },
       sentBytes: { min: 200_000, max: 200_000 + 64 * 200 },
       connections: { min: 64, max: 65 },
@@ -44,7 +45,7 @@ describe('traffic bounds', () => {
   });
 
   test('allows uncounted connections of wrk with one connection per request', () => {
-    const options = { port: 1, seconds: 1, connections: 32, headers: ['Connection: close'] };
+    const options = { connections: 32, headers: ['Connection: close'] };
     assert.deepEqual(wrkTraffic(report, options).connections, { min: 1000, max: 1033 });
   });
 

@@ -4,6 +4,7 @@ import { selectAvailable } from '../../src/provide-programs.ts';
 import { envoyConfiguration } from '../../src/subjects/envoy.ts';
 import { haproxyConfiguration } from '../../src/subjects/haproxy.ts';
 import { nginxStreamConfiguration } from '../../src/subjects/nginx-stream.ts';
+import { BACKEND_NAMES } from '../../src/subjects/subject.ts';
 import { featureSupportFor } from '../../src/subjects/weir-console.ts';
 import { benchmarkManifests } from '../../src/subjects/weir-manifests.ts';
 
@@ -52,27 +53,28 @@ describe('configurations', () => {
 
 describe('featureSupportFor', () => {
   const served = Object.keys(ports).map((name) => ({ name, state: 'Programmed', message: '' }));
+  const featuresWith = (...limitNames: string[]) => ({ backends: BACKEND_NAMES, limitNames });
   const notEnforced = (name: string) => ({
     subject: 'TenantPolicy bench',
     message: `spec.limits.${name} is not enforced by this version and has no effect (/tmp/x/services.yaml:65)`,
   });
 
   test('returns nothing if every Service is accepted', () => {
-    assert.deepEqual(featureSupportFor(served, [], []), { unsupported: {}, notEnforced: [] });
+    assert.deepEqual(featureSupportFor(served, [], featuresWith()), { unsupported: {}, notEnforced: [] });
   });
 
   test('returns the message of a refused Service without the path of the temporary file', () => {
     const refused = { name: 'datagrams', state: 'Refused', message: 'only TCP is (/tmp/x/services.yaml:3)' };
     const services = [...served.filter(({ name }) => name !== 'datagrams'), refused];
-    assert.deepEqual(featureSupportFor(services, [], []).unsupported, { datagrams: 'only TCP is' });
+    assert.deepEqual(featureSupportFor(services, [], featuresWith()).unsupported, { datagrams: 'only TCP is' });
   });
 
   test('returns all Services if no limit is enforced, and none if one limit is enforced', () => {
     const problems = [notEnforced('connections'), notEnforced('inBitsPerSecond')];
-    const none = featureSupportFor(served, problems, ['connections', 'inBitsPerSecond']);
+    const none = featureSupportFor(served, problems, featuresWith('connections', 'inBitsPerSecond'));
     assert.deepEqual(Object.keys(none.unsupported), Object.keys(ports));
     assert.match(none.unsupported.stream ?? '', /enforces none of the limits \(connections, inBitsPerSecond\)/);
-    const one = featureSupportFor(served, problems.slice(1), ['connections', 'inBitsPerSecond']);
+    const one = featureSupportFor(served, problems.slice(1), featuresWith('connections', 'inBitsPerSecond'));
     assert.deepEqual(one, { unsupported: {}, notEnforced: ['inBitsPerSecond'] });
   });
 });

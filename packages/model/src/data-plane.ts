@@ -23,6 +23,7 @@ export {
 export { chooseBackend } from './http/backend-choice.ts';
 export type { RoutedRequest, RouteMatch } from './http/path-index.ts';
 export * from './http/request-target.ts';
+export * from './http/retry-budget.ts';
 export * from './http/route.ts';
 export * from './http/router.ts';
 export { httpRouteOf } from './http/service-route.ts';

@@ -73,7 +73,7 @@ export interface UnhealthyEndpoint {
   readonly protocol: Protocol;
   readonly port: number;
   readonly endpoint: Pick<Endpoint, 'address' | 'port'>;
-  /** `failing`: the active check of the endpoint fails. `ejected`: attempts to connect to the endpoint failed. */
+  /** `failing`: the active check of the endpoint fails. `ejected`: attempts to connect to the endpoint, or its answers, failed. */
   readonly state: 'failing' | 'ejected';
   /** Why the endpoint failed, as text. */
   readonly why: string;

@@ -46,6 +46,8 @@ export interface TenantLimits {
   /** Open TCP connections and UDP flows on each proxy. */
   readonly connections?: number;
   readonly newConnectionsPerSecond?: number;
+  /** HTTP requests per second on each proxy. */
+  readonly requestsPerSecond?: number;
   /** `in` is the direction from clients, `out` the direction to clients. */
   readonly inBitsPerSecond?: number;
   readonly outBitsPerSecond?: number;

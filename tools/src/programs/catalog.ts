@@ -11,6 +11,7 @@ export type ProgramName =
   | 'nginx-stream'
   | 'envoy'
   | 'wrk'
+  | 'h2load'
   | 'strace'
   | 'openssl'
   | 'chromium'
@@ -30,12 +31,13 @@ export type ProgramName =
   | 'echo-pod'
   | 'coredns'
   | 'helm'
+  | 'h2spec'
   | 'debootstrap'
   | 'buildah'
   | 'weir-images';
 
 /** Names of groups of Go programs. The programs of a group are built by one command into one folder of the cache. */
-export type GoBuild = 'kubernetes' | 'kubernetes-node' | 'containerd' | 'echo-pod' | 'coredns' | 'helm';
+export type GoBuild = 'kubernetes' | 'kubernetes-node' | 'containerd' | 'echo-pod' | 'coredns' | 'helm' | 'h2spec';
 
 type GoBuildInfo = {
   /** A folder below tools/go. Its go.mod and go.sum pin the version of every module. */
@@ -84,6 +86,13 @@ export const goBuilds: Readonly<Record<GoBuild, GoBuildInfo>> = {
     version: '4.3.1',
     durationHint: 'downloads about 130 Go modules, then compiles for 3 to 5 minutes on two cores, only once',
     versionVariables: (version) => ({ 'helm.sh/helm/v4/internal/version.version': `v${version}` }),
+  },
+  h2spec: {
+    folder: 'h2spec',
+    // The module has no go.mod that Go could use for its major version.
+    version: '2.2.1+incompatible',
+    durationHint: 'downloads about 10 Go modules, then compiles for a few seconds, only once',
+    versionVariables: (version) => ({ 'main.VERSION': version }),
   },
 };
 
@@ -143,6 +152,7 @@ export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
   },
   wrk: debianProgram('wrk', 'usr/bin/wrk', ['-v'], '4.0'),
   openssl: debianProgram('openssl', 'usr/bin/openssl', ['version'], '3.0'),
+  h2load: debianProgram('nghttp2-client', 'usr/bin/h2load', ['--version'], '1.40'),
   strace: debianProgram('strace', 'usr/bin/strace', ['-V'], '5.0'),
   chromium: debianProgram('chromium', 'usr/lib/chromium/chromium', ['--version'], '100.0'),
   ip: debianProgram('iproute2', 'bin/ip', ['-V'], '4.0'),
@@ -192,6 +202,13 @@ export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
     module: 'helm.sh/helm/v4/cmd/helm',
     versionArguments: ['version', '--template={{.Version}}'],
     minimum: '3.14',
+  },
+  h2spec: {
+    kind: 'go',
+    build: 'h2spec',
+    module: 'github.com/summerwind/h2spec/cmd/h2spec',
+    versionArguments: ['--version'],
+    minimum: '2.2',
   },
   // debootstrap and buildah must precede weir-images, because programs are fetched in this order and the image build needs both.
   debootstrap: {

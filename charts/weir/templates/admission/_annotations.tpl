@@ -37,6 +37,10 @@ same values.
 {{- $wrong := include "weir.cel.ofCheck" (include "weir.cel.value" (index $grammar $name)) -}}
 {{- $_ := set $rules $name (dict "wrong" $wrong "with" $check) -}}
 {{- end -}}
+{{- range $name := list "request-timeout" "max-body-size" "requests-per-second" "sticky-cookie" -}}
+{{- $wrong := include "weir.cel.ofHttp" (include "weir.cel.value" (index $grammar $name)) -}}
+{{- $_ := set $rules $name (dict "wrong" $wrong "with" (list "tls-passthrough")) -}}
+{{- end -}}
 {{- range $name, $value := $grammar -}}
 {{- $rule := index $rules $name | default dict -}}
 {{- if not $rule.wrong -}}

@@ -1,5 +1,5 @@
 {{/*
-CEL for the ports at which the proxies relay HTTP requests, and for weir.dev/path-prefix and weir.dev/strip-prefix.
+CEL for the ports at which the proxies relay HTTP requests, and for the annotations that need such a port.
 */}}
 
 {{- define "weir.cel.hasHttp" -}}
@@ -17,8 +17,17 @@ variables.tcp.exists(port, port.?appProtocol.orValue('') in ['http', 'kubernetes
 {{- define "weir.cel.pathPrefix" -}}
 !{{ include "weir.cel.isPathPrefix" (dict "value" "VALUE" "grammar" .) }}
 ? {{ include "weir.cel.notAllowed" . }}
-: variables.hasHttp ? ''
+: {{ include "weir.cel.needsHttp" . }}
+{{- end }}
+
+{{- define "weir.cel.needsHttp" -}}
+variables.hasHttp ? ''
 : 'can be honoured only at a port where the proxies read HTTP requests; set appProtocol: http at a TCP port, or remove this annotation'
+{{- end }}
+
+{{/* Takes the CEL expression for the message about VALUE. */}}
+{{- define "weir.cel.ofHttp" -}}
+[{{ . }}].map(message, message != '' ? message : {{ include "weir.cel.needsHttp" . }})[0]
 {{- end }}
 
 {{/* Takes the grammar of all annotations. */}}

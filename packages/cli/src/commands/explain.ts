@@ -149,6 +149,7 @@ function settingLines({ settings }: ServiceExplanation): string[] {
   if (settings === null) return ['no settings of the Service have been accepted yet, so the Service is not served'];
   const { algorithm, connectTimeoutMs, idleTimeoutMs, drainTimeoutMs, affinity, healthCheck } = settings;
   const { sourceRanges, hosts, pathPrefix, stripPrefix, tls, tlsPassthrough, proxyProtocol } = settings;
+  const { requestTimeoutMs, maxBodyBytes, stickyCookie } = settings;
   return [
     `algorithm ${algorithm}`,
     `connect-timeout ${formatDuration(connectTimeoutMs)}, idle-timeout ${formatDuration(idleTimeoutMs)}, drain-timeout ${formatDuration(drainTimeoutMs)}`,
@@ -158,6 +159,9 @@ function settingLines({ settings }: ServiceExplanation): string[] {
     ...(pathPrefix === undefined
       ? []
       : [`path prefix ${pathPrefix}${stripPrefix === true ? ', which the endpoints do not get' : ''}`]),
+    ...(requestTimeoutMs === undefined ? [] : [`request-timeout ${formatDuration(requestTimeoutMs)}`]),
+    ...(maxBodyBytes === undefined ? [] : [`bodies of requests have at most ${bytesText(maxBodyBytes)}`]),
+    ...(stickyCookie === undefined ? [] : [`cookie ${stickyCookie} binds each client to an endpoint`]),
     ...(tlsPassthrough
       ? ['TLS passthrough: connections are routed by the server name that the client requests, and are not decrypted']
       : []),
@@ -215,6 +219,7 @@ function perProxyLimitLines(limits: PerProxyLimits): string[] {
     ...line(limits.connections, (limit) => `at most ${countText(limit)} connections`),
     ...line(limits.connectionsPerClient, (limit) => `at most ${countText(limit)} connections per client`),
     ...line(limits.newConnectionsPerSecond, (limit) => `at most ${countText(limit)} new connections per second`),
+    ...line(limits.requestsPerSecond, (limit) => `at most ${countText(limit)} requests per second`),
     ...line(limits.inBitsPerSecond, (limit) => `at most ${bitRateText(limit)} in`),
     ...line(limits.outBitsPerSecond, (limit) => `at most ${bitRateText(limit)} out`),
   ];

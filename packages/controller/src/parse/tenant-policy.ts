@@ -40,7 +40,7 @@ const GRANT_FIELDS = [
 ];
 const ENFORCED_FIELDS = ['priority', 'namespaceSelector', 'tenantFrom', ...GRANT_FIELDS, 'limits'];
 const UNENFORCED_FIELDS = ['rules'];
-const COUNT_LIMITS = ['services', 'ports', 'connections', 'newConnectionsPerSecond'] as const;
+const COUNT_LIMITS = ['services', 'ports', 'connections', 'newConnectionsPerSecond', 'requestsPerSecond'] as const;
 const BITS_EXAMPLE = 'bits such as 100M, 1.5G or 1Gi';
 
 const QUANTITY_LIMITS = [
@@ -50,8 +50,7 @@ const QUANTITY_LIMITS = [
   { name: 'tableBytes', unit: 'bytes', example: 'bytes such as 500Ki or 4Mi' },
 ] as const;
 
-const ENFORCED_LIMITS: readonly string[] = [...COUNT_LIMITS, ...QUANTITY_LIMITS.map(({ name }) => name)];
-const UNENFORCED_LIMITS = ['requestsPerSecond'];
+const LIMITS: readonly string[] = [...COUNT_LIMITS, ...QUANTITY_LIMITS.map(({ name }) => name)];
 const PRIORITY_RANGE = { from: -1_000_000_000, to: 1_000_000_000 };
 const NODES_RANGE = { from: 1, to: MAX_NODES_PER_SERVICE };
 
@@ -71,7 +70,7 @@ export function parseTenantPolicy(raw: unknown): ParseResult<TenantPolicyObject>
 export function readTenantPolicySpec(spec: Fields): TenantPolicySpec {
   const limits = spec.object('limits');
   spec.refuseUnknown([...ENFORCED_FIELDS, ...UNENFORCED_FIELDS]);
-  limits.refuseUnknown([...ENFORCED_LIMITS, ...UNENFORCED_LIMITS]);
+  limits.refuseUnknown(LIMITS);
   validateRules(spec);
   return Object.freeze({
     priority: spec.integer('priority', PRIORITY_RANGE) ?? 0,
@@ -156,12 +155,9 @@ function readQuantity(fields: Fields, { name, unit, example }: (typeof QUANTITY_
 
 /** Returns warnings about fields that are valid but have no effect. Without a warning, it would look as if Weir enforced these fields. */
 export function unenforcedProblems(subject: string, spec: Fields): readonly Problem[] {
-  const limits = spec.object('limits');
-  const pathOf = (name: string): string => (spec.path === '' ? name : `${spec.path}.${name}`);
-  const unenforced = [
-    ...UNENFORCED_FIELDS.filter((name) => spec.has(name)).map(pathOf),
-    ...UNENFORCED_LIMITS.filter((name) => limits.has(name)).map((name) => pathOf(`limits.${name}`)),
-  ];
+  const unenforced = UNENFORCED_FIELDS.filter((name) => spec.has(name)).map((name) =>
+    spec.path === '' ? name : `${spec.path}.${name}`,
+  );
   const messages = [
     ...unusedFieldMessages(spec.object('tenantFrom')),
     ...unenforced.map((path) => `${path} is not enforced by this version and has no effect`),

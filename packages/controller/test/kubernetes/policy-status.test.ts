@@ -222,10 +222,7 @@ describe(
       await cluster.apply(policy('later', 'later', { limits: { requestsPerSecond: 5 }, rules }));
       await eventually(async () => {
         const { problems = [] } = ((await statusOf('later')) ?? {}) as { problems?: readonly string[] };
-        assert.deepEqual([...problems].sort(), [
-          'spec.limits.requestsPerSecond is not enforced by this version and has no effect',
-          'spec.rules is not enforced by this version and has no effect',
-        ]);
+        assert.deepEqual([...problems].sort(), ['spec.rules is not enforced by this version and has no effect']);
       });
     });
 

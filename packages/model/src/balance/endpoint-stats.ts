@@ -1,11 +1,14 @@
 import { type Endpoint, endpointKey } from '../table/entry.ts';
 import { hashText } from './hash.ts';
 
-/** The state of one endpoint of a route in one worker. A session that opens a connection to the endpoint increments `activeConnections`. */
+/** The state of one endpoint of a route in one worker. */
 export interface EndpointStats {
   /** The endpoint in the newest table. The address and port never change, but the zone may. */
   endpoint: Endpoint;
+  /** TCP sessions and UDP flows of the endpoint; with HTTP, requests without a complete response. An idle connection does not count. */
   activeConnections: number;
+  /** HTTP requests in a row that the endpoint has failed to answer, see `EJECTION_THRESHOLD_ANSWERS`. */
+  failedAnswers: number;
   /** Set by health checks and ejections. `buildPool` must be called after each change. */
   isHealthy: boolean;
   /** Hash of address and port, the same on every proxy. */
@@ -31,6 +34,7 @@ export function createEndpointStats(endpoint: Endpoint): EndpointStats {
   return {
     endpoint,
     activeConnections: 0,
+    failedAnswers: 0,
     isHealthy: true,
     hash: hashText(endpointKey(endpoint), ENDPOINT_SEED),
     tier: EXCLUDED,

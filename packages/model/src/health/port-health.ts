@@ -22,7 +22,7 @@ export interface PortHealthResult {
    * check failed, cannot prove that only some endpoints are faulty: a fault of all endpoints shows on some endpoints first.
    */
   readonly replaceable: readonly string[];
-  /** Keys of endpoints that are excluded because attempts to connect failed; at most half of all endpoints. */
+  /** Keys of endpoints that are excluded because attempts to connect or answers failed; at most half of all endpoints. */
   readonly ejected: readonly string[];
   /** When the next ejection ends and the result may change (ms); Infinity if no endpoint is ejected. */
   readonly nextChangeAt: number;

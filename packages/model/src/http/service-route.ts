@@ -7,7 +7,7 @@ import type { HttpFilter, HttpMatch, HttpRoute } from './route.ts';
  * `createdAt` decides nothing and is 0.
  */
 export function httpRouteOf({ key, listener, service, settings }: Route): HttpRoute {
-  const { hosts, pathPrefix = '/', stripPrefix } = settings;
+  const { hosts, pathPrefix = '/', stripPrefix, requestTimeoutMs } = settings;
   const match: HttpMatch = { path: { kind: 'prefix', value: pathPrefix }, method: null, headers: [], query: [] };
   return {
     id: key,
@@ -17,7 +17,7 @@ export function httpRouteOf({ key, listener, service, settings }: Route): HttpRo
     matches: [match],
     filters: stripPrefix === true ? [STRIP_PREFIX] : [],
     backends: [{ service: service.uid, port: listener.port, weight: 1 }],
-    timeouts: NO_TIMEOUTS,
+    timeouts: requestTimeoutMs === undefined ? NO_TIMEOUTS : { ...NO_TIMEOUTS, requestMs: requestTimeoutMs },
   };
 }
 

@@ -55,12 +55,14 @@ export class ListenerRoutes {
     return this.#plainHttp.size > 0;
   }
 
-  /**
-   * Returns the shared route that owns the server name; the first route by key if Services share the name by path prefix; undefined if no
-   * route owns the name.
-   */
+  /** Returns the first of `routesOf`. */
   findByServerName(serverName: string): Route | undefined {
-    return this.#shared && findHost(this.#shared.owners, serverName)?.[0];
+    return this.routesOf(serverName)[0];
+  }
+
+  /** Returns the shared routes that own the server name, by key: several routes if Services share the name by path prefix. */
+  routesOf(serverName: string): readonly Route[] {
+    return (this.#shared && findHost(this.#shared.owners, serverName)) ?? [];
   }
 
   /** Returns the route that gets an HTTP request; undefined if no route matches the request. */

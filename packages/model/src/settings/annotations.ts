@@ -16,6 +16,7 @@ import {
 import { HEALTH_ANNOTATIONS } from './health-annotations.ts';
 import { HTTP_ANNOTATIONS } from './http-annotations.ts';
 import { HTTPS_ANNOTATIONS } from './https-annotations.ts';
+import { REQUEST_ANNOTATIONS } from './request-annotations.ts';
 import type { Algorithm, ServiceLimits, ServiceSettings } from './service-settings.ts';
 import { ANNOTATION_PREFIX } from './service-settings.ts';
 import { TLS_ANNOTATIONS } from './tls-annotations.ts';
@@ -47,6 +48,7 @@ const ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   ...HTTPS_ANNOTATIONS,
   hosts: hostsAnnotation(),
   ...HTTP_ANNOTATIONS,
+  ...REQUEST_ANNOTATIONS,
   ...HEALTH_ANNOTATIONS,
   'max-connections': limit('connections', 'connections such as 1000'),
   'max-connections-per-client': limit('connectionsPerClient', 'connections such as 20'),

@@ -34,6 +34,12 @@ export interface ServiceSettings {
   readonly pathPrefix?: string;
   /** Present if the proxies remove the path prefix from requests before the endpoints get the requests. */
   readonly stripPrefix?: true;
+  /** The most bytes that the body of a request may have; absent for no limit. */
+  readonly maxBodyBytes?: number;
+  /** The time from the first byte of a request to the last byte of its answer; absent for no limit. */
+  readonly requestTimeoutMs?: number;
+  /** Name of the cookie that binds a client to the endpoint of its first request; absent if the proxies set no cookie. */
+  readonly stickyCookie?: string;
   /** The requested node pool; null for the first pool of the tenant. */
   readonly pool: string | null;
   /** The requested number of nodes; null for the tenant's number. */
@@ -112,6 +118,8 @@ export interface ServiceLimits {
   readonly connectionsPerClient: number | null;
   readonly inBitsPerSecond: number | null;
   readonly outBitsPerSecond: number | null;
+  /** HTTP requests; absent for no limit. */
+  readonly requestsPerSecond?: number;
 }
 
 export const DEFAULT_SERVICE_SETTINGS: ServiceSettings = {

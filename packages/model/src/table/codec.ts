@@ -151,6 +151,7 @@ const SETTINGS = objectOf({
     connectionsPerClient: nullOr(isCount),
     inBitsPerSecond: nullOr(isCount),
     outBitsPerSecond: nullOr(isCount),
+    requestsPerSecond: optional(isCount),
   }),
   tlsPassthrough: isBoolean,
   tls: optional(
@@ -168,6 +169,9 @@ const SETTINGS = objectOf({
   hosts: listOf(isText),
   pathPrefix: optional(isText),
   stripPrefix: optional(isOneOf(true)),
+  maxBodyBytes: optional(isCount),
+  requestTimeoutMs: optional(isCount),
+  stickyCookie: optional(isText),
   pool: nullOr(isText),
   nodes: nullOr(isCount),
 });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  type EjectionState,
   type EndpointHealth,
   evaluatePortHealth,
   INITIAL_CHECK_STATE,
@@ -12,19 +13,32 @@ import {
   recordCheckResult,
   recordConnectFailures,
   recordConnectSuccess,
+  recordFailedAnswers,
+  recordGoodAnswer,
 } from '@weir/model';
 import fc from 'fast-check';
 
 interface Happening {
   readonly endpoint: number;
   readonly afterMs: number;
-  readonly what: 'good' | 'bad' | 'connected' | 'refused';
+  readonly what: 'good' | 'bad' | 'connected' | 'refused' | 'answered' | 'unanswered';
 }
 
 const happening: fc.Arbitrary<Happening> = fc.record({
   endpoint: fc.nat(5),
   afterMs: fc.constantFrom(0, 0, 0, 0, 1, 1, 1, 1, 50, 50, 50, 50, 500, 500, 500, 9_999, 9_999, 60_000),
-  what: fc.constantFrom('good', 'bad', 'bad', 'connected', 'refused', 'refused', 'refused', 'refused'),
+  what: fc.constantFrom(
+    'good',
+    'bad',
+    'bad',
+    'connected',
+    'refused',
+    'refused',
+    'refused',
+    'refused',
+    'answered',
+    'unanswered',
+  ),
 });
 const histories = fc.record({
   count: fc.integer({ min: 1, max: 6 }),
@@ -53,6 +67,8 @@ function after(count: number, happenings: readonly Timed[]): EndpointHealth[] {
       if (endpoint !== index) continue;
       if (what === 'refused') ejection = recordConnectFailures(ejection, 1, at);
       else if (what === 'connected') ejection = recordConnectSuccess(ejection, at);
+      else if (what === 'unanswered') ejection = recordFailedAnswers(ejection, at);
+      else if (what === 'answered') ejection = recordGoodAnswer(ejection, at);
       else check = recordCheckResult(check, what === 'good', TIMING);
     }
     return { key: `10.0.0.${index}|80`, passes: check.passes, isConfirmed: check.isConfirmed, ejection };
@@ -156,10 +172,8 @@ test('treats an endpoint whose history is over as one that never failed', () => 
       const now = endOf(all) + laterMs;
       for (const { ejection } of after(count, all)) {
         if (isEjectionHistoryOver(ejection, now)) {
-          assert.deepEqual(
-            recordConnectFailures(ejection, 3, now),
-            recordConnectFailures(INITIAL_EJECTION_STATE, 3, now),
-          );
+          for (const fail of [recordFailedAnswers, (state: EjectionState) => recordConnectFailures(state, 3, now)])
+            assert.deepEqual(fail(ejection, now), fail(INITIAL_EJECTION_STATE, now));
         }
       }
     }),

@@ -10,6 +10,8 @@ import {
   recordCheckResult,
   recordConnectFailures,
   recordConnectSuccess,
+  recordFailedAnswers,
+  recordGoodAnswer,
 } from '@weir/model';
 
 const TIMING = { healthyThreshold: 2, unhealthyThreshold: 3 };
@@ -76,6 +78,20 @@ test('resets the number of ejections after ten minutes without one', () => {
 
 test('ends an ejection after a successful connect', () => {
   assert.equal(isEjected(recordConnectSuccess(recordConnectFailures(INITIAL_EJECTION_STATE, 3, 0), 50), 50), false);
+});
+
+test('ejects an endpoint with failed answers until a good answer, and longer each time', () => {
+  const first = recordFailedAnswers(INITIAL_EJECTION_STATE, 0);
+  assert.equal(first.ejectedUntil, 10_000);
+  assert.equal(recordFailedAnswers(first, 9_999), first);
+  assert.equal(recordFailedAnswers(first, 10_000).ejectedUntil, 30_000);
+  assert.equal(isEjected(recordConnectSuccess(first, 50), 50), true);
+  assert.equal(isEjected(recordGoodAnswer(first, 50), 50), false);
+});
+
+test('a good answer does not end an ejection because of failed connects', () => {
+  const ejected = recordConnectFailures(INITIAL_EJECTION_STATE, 3, 0);
+  assert.equal(recordGoodAnswer(ejected, 1), ejected);
 });
 
 /**

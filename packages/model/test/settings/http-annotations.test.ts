@@ -116,3 +116,36 @@ test('counts a port at which TLS is passed through as no HTTP port', () => {
 test('allows hosts at an HTTP port', () => {
   assert.deepEqual(settingsOf({ hosts: 'shop.example.com' }).hosts, ['shop.example.com']);
 });
+
+test('returns the limits of requests and the name of the sticky cookie', () => {
+  const { maxBodyBytes, requestTimeoutMs, stickyCookie, limits } = settingsOf({
+    'max-body-size': '10Mi',
+    'request-timeout': '1m30s',
+    'requests-per-second': '1k',
+    'max-connections': '7',
+    'sticky-cookie': 'shop-endpoint',
+  });
+  assert.deepEqual([maxBodyBytes, requestTimeoutMs, stickyCookie], [10 * 2 ** 20, 90_000, 'shop-endpoint']);
+  assert.deepEqual([limits.requestsPerSecond, limits.connections], [1_000, 7]);
+  for (const absent of ['maxBodyBytes', 'requestTimeoutMs', 'stickyCookie']) assert.ok(!(absent in settingsOf({})));
+});
+
+test('refuses limits of requests and a sticky cookie of a Service without an HTTP port', () => {
+  for (const [name, value] of [
+    ['max-body-size', '1k'],
+    ['request-timeout', '1s'],
+    ['requests-per-second', '5'],
+    ['sticky-cookie', 'a'],
+  ] as const) {
+    const mistake = mistakeOf({ [name]: value }, [port(80)]);
+    assert.match(mistake, /can be honoured only at a port where the proxies read HTTP requests; set appProtocol: http/);
+  }
+});
+
+test('refuses names of cookies that browsers refuse or cut', () => {
+  for (const name of ['__Host-a', '__Secure-a', '', 'a b', 'a;b', 'a=b', 'a,b', 'ä', 'x'.repeat(65)])
+    assert.match(
+      mistakeOf({ 'sticky-cookie': name }),
+      /is not allowed; use the name of a cookie such as shop-endpoint/,
+    );
+});

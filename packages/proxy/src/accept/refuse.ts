@@ -45,7 +45,7 @@ export function reasonForOutcome(outcome: Outcome): ErrorReason {
 const REASON_BY_OUTCOME: Partial<Record<Outcome, ErrorReason>> = {
   'cut-off': 'suspended',
   'source-range': 'forbidden',
-  'no-endpoints': 'no-endpoint',
+  'no-endpoints': 'no-endpoints',
   'rate-limit': 'too-many-requests',
   'client-limit': 'too-many-requests',
 };

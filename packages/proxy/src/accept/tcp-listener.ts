@@ -51,10 +51,10 @@ export interface TcpListenerOptions {
   /** Whether several Services share the listener now. */
   isShared(): boolean;
   /**
-   * Returns the upstream of the Service that shares the listener and serves this server name, or undefined if there is
-   * none. `serverName` is null if the client sent none.
+   * Returns the upstreams of the Services that share the listener and serve this server name. `serverName` is null if the
+   * client sent none.
    */
-  upstreamFor(serverName: string | null): Upstream | undefined;
+  upstreamsFor(serverName: string | null): readonly Upstream[];
   readonly certificates: TlsContexts;
   readonly router: RequestRouter;
   readonly pendingConnections: PendingConnections;
@@ -201,26 +201,33 @@ export class TcpListener implements TcpListenSocketEvents {
   }
 
   #prereadShared(stream: AcceptedStream, admission: Admission): void {
-    const { pendingConnections, upstreamFor, admit, router } = this.#options;
+    const { pendingConnections, upstreamsFor, admit, router } = this.#options;
     let routedTo: Upstream | undefined;
     this.#startPreread(stream, {
       preread: this.#prereadStepsFor(stream, 'shared'),
       owner: pendingConnections,
       admission,
-      route: (info) =>
-        routeOnSharedListener(upstreamFor(info.serverName), info, { admit, hasCertificate: this.#hasCertificate }),
+      route: (info) => {
+        const decision = routeOnSharedListener(upstreamsFor(info.serverName), info, {
+          admit,
+          hasCertificate: this.#hasCertificate,
+        });
+        routedTo = decision.upstream;
+        return decision;
+      },
       routeRequest: (info, head) => {
         const decision = routeFirstRequest(head, info, { router, admit });
         routedTo = decision.upstream;
         return decision;
       },
       onRouted: (_stream, info, admissionOfService) => {
-        const findCurrent = (): Upstream | undefined => routedTo ?? upstreamFor(info.serverName);
-        // `onRouted` is called in the same turn as `route`, so `findCurrent` still returns the upstream to which the
-        // client was routed.
+        const findCurrent = (): Upstream | undefined =>
+          info.hasClientHello
+            ? upstreamsFor(info.serverName).find(({ service }) => service === routedTo?.service)
+            : routedTo;
         this.#sessionStarter.relayAfterPreread(
           stream,
-          { routedTo: findCurrent(), findCurrent },
+          { routedTo, findCurrent },
           { info, admission: admissionOfService },
         );
       },
@@ -279,17 +286,35 @@ interface SharedListenerRouting {
   admit(uid: string): Admission | Outcome;
 }
 
+type SharedDecision = RoutingDecision & { readonly upstream?: Upstream };
+
+/** How many of the Services that share a host are asked for a connection. */
+const MAX_ASKED_SERVICES = 16;
+
 /**
- * Decides about a client of a shared listener after its ClientHello. Checks suspension, source ranges and limits here,
- * because the Service is known only now. `upstream` is undefined if no Service has the server name.
+ * Decides about a client of a shared listener after its ClientHello. Several Services share a server name only if they
+ * serve HTTP with the same certificate. Any of them can then have the connection, because each request is routed again.
  */
 function routeOnSharedListener(
-  upstream: Upstream | undefined,
+  upstreams: readonly Upstream[],
+  client: Pick<DownstreamInfo, 'client'>,
+  routing: SharedListenerRouting,
+): SharedDecision {
+  let refusal: SharedDecision | undefined;
+  for (const upstream of upstreams.slice(0, MAX_ASKED_SERVICES)) {
+    const decision = askService(upstream, client, routing);
+    if (decision.kind === 'admitted') return { ...decision, upstream };
+    refusal ??= decision;
+  }
+  return refusal ?? REFUSED_UNKNOWN_HOST;
+}
+
+/** Checks suspension, source ranges and limits, because the Service was not known before. */
+function askService(
+  { service, route }: Upstream,
   { client }: Pick<DownstreamInfo, 'client'>,
   { hasCertificate, admit }: SharedListenerRouting,
 ): RoutingDecision {
-  if (upstream === undefined) return REFUSED_UNKNOWN_HOST;
-  const { service, route } = upstream;
   const terminatesTls = terminatingTlsPort(route) !== undefined;
   const outcome = service.isSuspended ? 'cut-off' : routeRefusalFor(route, client);
   if (outcome !== undefined) {

@@ -32,14 +32,20 @@ export interface Exchange {
   onThrow(thrown: unknown): void;
 }
 
-export type EndpointFailure = 'not-connected' | 'closed' | 'invalid-response';
+/** `closed`: no byte of a head has arrived since the last head. `cut-off`: a part of a head or of a body has arrived. */
+export type EndpointFailure = 'not-connected' | 'closed' | 'cut-off' | 'invalid-response';
 
-/** Called when an idle connection cannot be used any more. */
-export interface IdleConnectionOwner {
-  onIdleConnectionEnd(connection: EndpointConnection): void;
+export interface EndpointConnectionOwner {
+  /** Called when the connection carries no request any more and waits for the endpoint's FIN. */
+  onConnectionClosing(connection: EndpointConnection): void;
+  /** Called once, when the connection is closed or has changed to another protocol. */
+  onConnectionEnd(connection: EndpointConnection): void;
 }
 
 const SWITCHING_PROTOCOLS = 101;
+/** A longer request is not copied. The transport takes a shorter one with one system call, completely or not at all. */
+const MAX_COPIED_BYTES = 16_384;
+const NO_BYTES: Uint8Array = new Uint8Array(0);
 
 /** One connection to an endpoint. Carries one request at a time, and waits for the next in `EndpointConnections`. */
 export class EndpointConnection implements StreamEvents, MessageHandler<ResponseHeadParser> {
@@ -50,16 +56,23 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
   stream!: TcpStream;
   /** How many requests the connection has carried. */
   requests = 0;
-  /** The tick in which the connection became idle. */
+  /** Whether the connection waits for its next request. Written by the owner. */
+  isIdle = false;
+  /** The tick in which the connection became idle or, if later, began to close. Written by the owner. */
   idleSince = 0;
-  readonly #owner: IdleConnectionOwner;
+  /** The connections that became idle just before and after this one. Written by the owner. */
+  older: EndpointConnection | undefined;
+  newer: EndpointConnection | undefined;
+  readonly #owner: EndpointConnectionOwner;
   readonly #reader: MessageReader<ResponseHeadParser> = responseReader();
   #exchange: Exchange | undefined;
   #isConnected = false;
-  #isClosed = false;
+  #isClosing = false;
+  #hasEnded = false;
   #isReusable = true;
+  #copy: Uint8Array = NO_BYTES;
 
-  constructor(stats: EndpointStats, tls: EndpointTls | undefined, owner: IdleConnectionOwner) {
+  constructor(stats: EndpointStats, tls: EndpointTls | undefined, owner: EndpointConnectionOwner) {
     this.stats = stats;
     this.tls = tls;
     this.#owner = owner;
@@ -69,6 +82,10 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
     return this.#isConnected;
   }
 
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
   /** Carries a request from now on. `requestMethod` (`METHOD`) decides which responses have no body. */
   begin(exchange: Exchange, requestMethod: number): void {
     this.#exchange = exchange;
@@ -76,14 +93,39 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
     this.requests += 1;
   }
 
-  /** Resets the connection. No method of the exchange is called any more. */
-  reset(): void {
-    if (this.#release()) this.stream.reset();
+  /** Copies a request, so that another connection can send it again. Returns the length, or 0 if the request is too long. */
+  copy(bytes: Uint8Array): number {
+    const { length } = bytes;
+    if (length > MAX_COPIED_BYTES) return 0;
+    if (length > this.#copy.length) this.#copy = new Uint8Array(2 ** Math.ceil(Math.log2(length)));
+    this.#copy.set(bytes);
+    return length;
   }
 
-  /** Closes the connection after the bytes that were written. */
+  /** Returns the copy, which has this length. The connection must not carry another request. */
+  copied(length: number): Uint8Array {
+    return this.#copy.subarray(0, length);
+  }
+
+  /** Resets the connection. No method of the exchange is called any more. */
+  reset(): void {
+    this.#dropExchange();
+    this.#end();
+    this.stream.reset();
+  }
+
+  /**
+   * Closes the connection after the bytes that were written. The owner must reset the connection if the endpoint does not
+   * send FIN soon.
+   */
   close(): void {
-    if (this.#release()) this.stream.shutdown();
+    if (this.#hasEnded || this.#isClosing) return;
+    this.#isClosing = true;
+    this.#dropExchange();
+    this.stream.shutdown();
+    // The session may have stopped reading, and then the endpoint's FIN would not be noticed.
+    this.stream.readStart();
+    this.#owner.onConnectionClosing(this);
   }
 
   onConnect(): void {
@@ -96,7 +138,7 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
     const exchange = this.#exchange;
     // RFC 9112 §9.3: an endpoint must not send anything without a request.
     if (exchange === undefined) {
-      this.#endIdle();
+      this.reset();
       return;
     }
     this.#reader.read(bytes, 0, this);
@@ -105,12 +147,12 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
 
   onEnd(): void {
     const exchange = this.#exchange;
-    if (exchange === undefined) this.#endIdle();
+    if (exchange === undefined) this.close();
     else if (this.#reader.readsOtherProtocol) exchange.onOtherEnd();
     else if (this.#reader.endsWithConnection) {
       this.onMessageEnd(undefined, false);
       exchange.onReadEnd();
-    } else this.#fail(exchange, 'closed', undefined);
+    } else this.#fail(exchange, this.#failureOnClose, undefined);
   }
 
   onDrain(): void {
@@ -119,8 +161,11 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
 
   onClose(_stream: TcpStream, code: string | undefined): void {
     const exchange = this.#exchange;
-    if (exchange === undefined) this.#endIdle();
-    else this.#fail(exchange, this.#isConnected ? 'closed' : 'not-connected', code);
+    if (exchange === undefined || (code === undefined && this.#reader.readsOtherProtocol)) {
+      // `onOtherEnd` has already told the exchange that the other protocol has ended.
+      this.#dropExchange();
+      this.#end();
+    } else this.#fail(exchange, this.#failureOnClose, code);
   }
 
   onThrow(_stream: TcpStream, thrown: unknown): void {
@@ -136,7 +181,10 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
       if (this.#exchange !== undefined) this.#fail(this.#exchange, 'invalid-response', undefined);
       return 'body';
     }
-    if (status === SWITCHING_PROTOCOLS) return 'other';
+    if (status === SWITCHING_PROTOCOLS) {
+      this.#end();
+      return 'other';
+    }
     if (status < 200) return 'head';
     // RFC 9112 §9.3: a connection of HTTP/1.0 does not persist without `keep-alive`, which Weir does not use.
     this.#isReusable = !framing.endsConnection && minorVersion > 0 && (options & CONNECTION_OPTION.close) === 0;
@@ -167,17 +215,19 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
     exchange.onFailed(failure, code);
   }
 
-  #endIdle(): void {
-    this.#owner.onIdleConnectionEnd(this);
-    this.reset();
+  get #failureOnClose(): EndpointFailure {
+    if (!this.#isConnected) return 'not-connected';
+    return this.#reader.isAtHead ? 'closed' : 'cut-off';
   }
 
-  /** Returns false if the connection was closed before. */
-  #release(): boolean {
-    if (this.#isClosed) return false;
-    this.#isClosed = true;
+  #dropExchange(): void {
     this.#exchange = undefined;
     this.#reader.stop();
-    return true;
+  }
+
+  #end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#owner.onConnectionEnd(this);
   }
 }

@@ -1,26 +1,48 @@
 import type { EndpointStats } from '@weir/model/data-plane';
 import { EXCLUDED } from '@weir/model/data-plane';
 import type { TcpTransport, Window } from '../transport/tcp-transport.ts';
-import { EndpointConnection, type IdleConnectionOwner } from './endpoint-connection.ts';
+import { EndpointConnection, type EndpointConnectionOwner } from './endpoint-connection.ts';
 import type { EndpointTls } from './endpoint-tls.ts';
 
+/**
+ * How many connections to one endpoint one worker may have, idle connections and connections that are being established
+ * included. A WebSocket does not count, because the limits of the Service and the tenant bound its connections.
+ */
+export const MAX_CONNECTIONS_PER_ENDPOINT = 1_024;
 /** How many connections to one endpoint may be idle in one worker. */
-const MAX_IDLE_PER_ENDPOINT = 32;
+const MAX_IDLE_PER_ENDPOINT = 256;
 /** How many connections to all endpoints may be idle in one worker. */
-const MAX_IDLE = 1_024;
+export const MAX_IDLE = 2_048;
 /** How long a connection may be idle, in ticks of the timeout wheel (seconds). Less than most endpoints wait. */
 const MAX_IDLE_TICKS = 30;
+/** How long an endpoint may take to answer FIN with FIN. */
+const MAX_CLOSING_TICKS = 2;
 /** How many requests one connection carries, so that requests move to new endpoints. */
 const MAX_REQUESTS = 10_000;
+
+/** The connections to one endpoint. */
+interface ConnectionsTo {
+  /** All connections that are not closed. */
+  count: number;
+  /** The idle connections. The connection that became idle last is the last. */
+  readonly idle: EndpointConnection[];
+}
 
 /**
  * The connections of one worker to the endpoints of all Services. Each `EndpointStats` belongs to one Service, so Services
  * never share a connection.
  */
-export class EndpointConnections implements IdleConnectionOwner {
+export class EndpointConnections implements EndpointConnectionOwner {
   readonly #transport: TcpTransport;
-  readonly #idle = new Map<EndpointStats, EndpointConnection[]>();
+  readonly #byEndpoint = new Map<EndpointStats, ConnectionsTo>();
+  /** Connections that wait for the FIN of their endpoints, or have received the FIN since. */
+  #closing: EndpointConnection[] = [];
   #idleCount = 0;
+  /** The ends of a list of all idle connections, in the order in which they became idle. */
+  #oldestIdle: EndpointConnection | undefined;
+  #newestIdle: EndpointConnection | undefined;
+  #now = 0;
+  #isDraining = false;
 
   constructor(transport: TcpTransport) {
     this.#transport = transport;
@@ -34,17 +56,21 @@ export class EndpointConnections implements IdleConnectionOwner {
    * Returns the connection with this TLS that became idle last, or undefined if there is none. Closes connections with
    * other TLS, because their certificates were verified with other CAs.
    */
-  takeIdle(stats: EndpointStats, tls: EndpointTls | undefined): EndpointConnection | undefined {
-    const connections = this.#idle.get(stats);
-    for (let connection = connections?.pop(); connection !== undefined; connection = connections?.pop()) {
-      this.#idleCount -= 1;
+  takeIdle(stats: EndpointStats, tls?: EndpointTls): EndpointConnection | undefined {
+    const idle = this.#byEndpoint.get(stats)?.idle;
+    for (let connection = idle?.pop(); connection !== undefined; connection = idle?.pop()) {
+      this.#unlink(connection);
       if (connection.tls === tls) return connection;
       connection.close();
     }
     return undefined;
   }
 
-  open(stats: EndpointStats, window: Window, tls: EndpointTls | undefined): EndpointConnection {
+  /** Returns undefined if the endpoint has its maximum number of connections. */
+  open(stats: EndpointStats, window: Window, tls?: EndpointTls): EndpointConnection | undefined {
+    const connections = this.#connectionsTo(stats);
+    if (connections.count >= MAX_CONNECTIONS_PER_ENDPOINT) return undefined;
+    connections.count += 1;
     const connection = new EndpointConnection(stats, tls, this);
     connection.stream =
       tls === undefined ? this.#transport.connect(stats.endpoint, connection, window) : tls.connect(stats, connection);
@@ -52,48 +78,100 @@ export class EndpointConnections implements IdleConnectionOwner {
   }
 
   /** Keeps a connection whose response is complete for the next request, or closes the connection. */
-  keep(connection: EndpointConnection, now: number): void {
+  keep(connection: EndpointConnection): void {
     const { stats, requests } = connection;
-    let connections = this.#idle.get(stats);
-    const isFull = this.#idleCount >= MAX_IDLE || (connections?.length ?? 0) >= MAX_IDLE_PER_ENDPOINT;
-    if (isFull || requests >= MAX_REQUESTS || stats.tier === EXCLUDED) {
+    const { idle } = this.#connectionsTo(stats);
+    const isFull = idle.length >= MAX_IDLE_PER_ENDPOINT;
+    if (isFull || this.#isDraining || requests >= MAX_REQUESTS || stats.tier === EXCLUDED) {
       connection.close();
       return;
     }
-    if (connections === undefined) {
-      connections = [];
-      this.#idle.set(stats, connections);
-    }
-    connection.idleSince = now;
-    connections.push(connection);
-    this.#idleCount += 1;
+    // The new connection is kept, so that the idle connections of one tenant do not keep out those of the others.
+    if (this.#idleCount >= MAX_IDLE) this.#oldestIdle?.close();
+    connection.idleSince = this.#now;
+    idle.push(connection);
+    this.#link(connection);
   }
 
-  onIdleConnectionEnd(connection: EndpointConnection): void {
-    const connections = this.#idle.get(connection.stats);
-    const index = connections?.indexOf(connection) ?? -1;
-    if (index < 0) return;
-    connections?.splice(index, 1);
-    this.#idleCount -= 1;
+  onConnectionClosing(connection: EndpointConnection): void {
+    this.#removeIdle(connection);
+    connection.idleSince = this.#now;
+    this.#closing.push(connection);
+  }
+
+  onConnectionEnd(connection: EndpointConnection): void {
+    const { stats } = connection;
+    this.#removeIdle(connection);
+    const connections = this.#connectionsTo(stats);
+    connections.count -= 1;
+    if (connections.count === 0) this.#byEndpoint.delete(stats);
   }
 
   /** Closes connections that were idle for too long, or whose endpoint is not used any more. Must be called once a second. */
   tick(now: number): void {
-    for (const [stats, connections] of this.#idle) {
-      const isUnused = stats.tier === EXCLUDED;
-      const firstKept = isUnused
-        ? connections.length
-        : connections.findIndex(({ idleSince }) => now - idleSince < MAX_IDLE_TICKS);
-      const ended = connections.splice(0, firstKept < 0 ? connections.length : firstKept);
-      this.#idleCount -= ended.length;
-      for (const connection of ended) connection.close();
-      if (connections.length === 0) this.#idle.delete(stats);
+    this.#now = now;
+    // Copies, because each close removes the connection from the list.
+    for (const [stats, { idle }] of this.#byEndpoint)
+      if (stats.tier === EXCLUDED) for (const connection of [...idle]) connection.close();
+    const oldest = now - MAX_IDLE_TICKS;
+    for (let connection = this.#oldestIdle; connection !== undefined && connection.idleSince <= oldest; ) {
+      const next = connection.newer;
+      connection.close();
+      connection = next;
+    }
+    this.#resetUnanswered(now - MAX_CLOSING_TICKS);
+  }
+
+  /** Closes all idle connections, and keeps none from now on. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const { idle } of this.#byEndpoint.values()) for (const connection of [...idle]) connection.close();
+  }
+
+  /** Resets connections whose FIN their endpoint has not answered since the tick `oldest`. */
+  #resetUnanswered(oldest: number): void {
+    const closing = this.#closing;
+    this.#closing = [];
+    for (const connection of closing) {
+      if (connection.idleSince <= oldest) connection.reset();
+      else if (!connection.hasEnded) this.#closing.push(connection);
     }
   }
 
-  close(): void {
-    for (const connections of this.#idle.values()) for (const connection of connections) connection.close();
-    this.#idle.clear();
-    this.#idleCount = 0;
+  #removeIdle(connection: EndpointConnection): void {
+    if (!connection.isIdle) return;
+    this.#unlink(connection);
+    const { idle } = this.#connectionsTo(connection.stats);
+    idle.splice(idle.indexOf(connection), 1);
+  }
+
+  #link(connection: EndpointConnection): void {
+    connection.isIdle = true;
+    connection.older = this.#newestIdle;
+    if (connection.older === undefined) this.#oldestIdle = connection;
+    else connection.older.newer = connection;
+    this.#newestIdle = connection;
+    this.#idleCount += 1;
+  }
+
+  #unlink(connection: EndpointConnection): void {
+    const { older, newer } = connection;
+    if (older === undefined) this.#oldestIdle = newer;
+    else older.newer = newer;
+    if (newer === undefined) this.#newestIdle = older;
+    else newer.older = older;
+    connection.isIdle = false;
+    connection.older = undefined;
+    connection.newer = undefined;
+    this.#idleCount -= 1;
+  }
+
+  #connectionsTo(stats: EndpointStats): ConnectionsTo {
+    let connections = this.#byEndpoint.get(stats);
+    if (connections === undefined) {
+      connections = { count: 0, idle: [] };
+      this.#byEndpoint.set(stats, connections);
+    }
+    return connections;
   }
 }

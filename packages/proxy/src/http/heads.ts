@@ -5,7 +5,7 @@ import { ResponseHeadParser } from './h1/response-head.ts';
 import type { AnswerFormat } from './passes/answer-format.ts';
 import { CONNECTION_OPTION } from './passes/connection-options.ts';
 import { type ErrorReason, writeErrorAnswer } from './passes/error-answer.ts';
-import { type ForwardedPeer, forwardedPeer } from './passes/forwarded.ts';
+import { ForwardedPeer } from './passes/forwarded.ts';
 import { writeRequestHead, writeResponseHead } from './passes/head-writer.ts';
 import type { CompiledFilters } from './passes/header-filters.ts';
 import type { RequestContext } from './passes/request-context.ts';
@@ -21,11 +21,18 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 /** What the request passes need. The caller sets `head` and `peer` before each use. */
 const requestContext: Mutable<RequestContext> = {
   head: new RequestHeadParser(),
-  peer: forwardedPeer({ address: '0.0.0.0', port: 0, isTls: false, isTrusted: false }),
+  peer: new ForwardedPeer({
+    address: '0.0.0.0',
+    listener: { address: '0.0.0.0', port: 0 },
+    isTls: false,
+    isTrusted: false,
+  }),
   writesForwarded: false,
   hostRewrite: undefined,
   targetRewrite: undefined,
   filters: undefined,
+  endpointCookie: undefined,
+  cookieEndpoint: undefined,
   fillRandom,
   connectionOptions: 0,
   isWebSocket: false,
@@ -51,7 +58,10 @@ const responseContext: ResponseContext = {
 };
 
 /** What `writeRequest` has found out about a request. Valid until the next call. */
-export const writtenRequest: { readonly isWebSocket: boolean; readonly closes: boolean } = {
+export const writtenRequest: Pick<RequestContext, 'isWebSocket' | 'cookieEndpoint'> & { readonly closes: boolean } = {
+  get cookieEndpoint() {
+    return requestContext.cookieEndpoint;
+  },
   get isWebSocket() {
     return requestContext.isWebSocket;
   },
@@ -74,6 +84,7 @@ export function writeRequest(
   requestContext.hostRewrite = routed?.hostRewrite;
   requestContext.targetRewrite = routed?.targetRewrite;
   requestContext.filters = routed?.requestFilters;
+  requestContext.endpointCookie = routed?.upstream.stickyCookie;
   requestContext.peer = peer;
   editRequest(edit, requestContext);
   output.at = 0;
@@ -91,6 +102,8 @@ export interface ResponseClient {
   readonly filters: CompiledFilters | undefined;
   /** The line Strict-Transport-Security for a client with TLS. */
   readonly hstsLine: Uint8Array | undefined;
+  /** The line Set-Cookie that binds the client to the endpoint. */
+  readonly stickyCookieLine: Uint8Array | undefined;
 }
 
 /**
@@ -99,7 +112,7 @@ export interface ResponseClient {
  */
 export function writeResponse(
   head: ResponseHeadParser,
-  { minorVersion, isTls, isWebSocket, filters, hstsLine }: ResponseClient,
+  { minorVersion, isTls, isWebSocket, filters, hstsLine, stickyCookieLine }: ResponseClient,
   closes: boolean,
 ): Pick<ResponseContext, 'closes' | 'bodyKind' | 'connectionOptions'> | undefined {
   responseContext.head = head;
@@ -108,6 +121,7 @@ export function writeResponse(
   responseContext.isWebSocket = isWebSocket;
   responseContext.filters = filters;
   responseContext.hstsLine = hstsLine;
+  responseContext.stickyCookieLine = stickyCookieLine;
   responseContext.dateText = dateText(Date.now());
   responseContext.closes = closes;
   editResponse(edit, responseContext);

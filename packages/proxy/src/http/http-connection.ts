@@ -14,6 +14,9 @@ import type { Sink } from './message-output.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
 import type { RequestRouter } from './request-router.ts';
 
+/** The number of consecutive idle timeouts for which a throttled request may wait, see `TcpSession`. */
+const MAX_THROTTLED_IDLE_TIMEOUTS = 10;
+
 export interface HttpConnectionOptions {
   readonly context: RelayContext;
   readonly upstream: Upstream;
@@ -44,6 +47,10 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   readonly #throttle: SessionThrottle;
   readonly #idleTicks: number;
   #hasEnded = false;
+  /** How many consecutive idle timeouts have passed while the open request was throttled. */
+  #throttledIdleTimeouts = 0;
+  /** The tick in which the request timeout of the open request ends. Infinity without a request or timeout. */
+  #requestDeadline = Number.POSITIVE_INFINITY;
   /** How many of the next bytes to be processed were counted before this session. */
   #countedBefore: number;
   /** How many bytes were read from the client and not counted yet: their request may belong to another Service. */
@@ -112,6 +119,8 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   }
 
   onExpired(): void {
+    // The wheel has removed this connection, but most timeouts do not end it.
+    this.context.wheel.add(this);
     this.guarded(() => this.onTimeout());
   }
 
@@ -185,6 +194,22 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     if (!this.#hasEnded && this.#throttle.mayRead('in', 0)) this.client.readStart();
   }
 
+  /** Begins the request timeout of the Service. To be called with the first byte of a request. */
+  protected startRequestTimeout(): void {
+    const { requestTimeoutMs } = this.upstream.route.settings;
+    if (requestTimeoutMs !== undefined) this.#requestDeadline = this.context.wheel.now + ticksFor(requestTimeoutMs);
+  }
+
+  /** Ends the request timeout. To be called when the request has its answer. */
+  protected endRequestTimeout(): void {
+    this.#requestDeadline = Number.POSITIVE_INFINITY;
+  }
+
+  protected get hasRequestTimedOut(): boolean {
+    return this.context.wheel.now >= this.#requestDeadline;
+  }
+
+  /** Begins a timeout. The request timeout may end before. */
   protected setDeadline(timeoutMs: number): void {
     this.#setDeadlineTicks(ticksFor(timeoutMs));
   }
@@ -195,7 +220,20 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   }
 
   protected override extendIdleDeadline(): void {
-    if (this.hasRequest) this.deadline = this.context.wheel.now + this.#idleTicks;
+    if (!this.hasRequest) return;
+    this.#throttledIdleTimeouts = 0;
+    this.deadline = Math.min(this.context.wheel.now + this.#idleTicks, this.#requestDeadline);
+  }
+
+  /**
+   * Begins another idle timeout and returns true if the open request is throttled, because the request is not idle then.
+   */
+  protected extendIfThrottled(): boolean {
+    if (!this.hasRequest || !this.#throttle.isThrottled) return false;
+    this.#throttledIdleTimeouts += 1;
+    if (this.#throttledIdleTimeouts > MAX_THROTTLED_IDLE_TIMEOUTS) return false;
+    this.startIdleTimeout();
+    return true;
   }
 
   protected guarded(run: () => void): void {
@@ -208,7 +246,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
 
   #setDeadlineTicks(ticks: number): void {
     const { wheel } = this.context;
-    this.deadline = wheel.now + ticks;
+    this.deadline = Math.min(wheel.now + ticks, this.#requestDeadline);
     if (this.deadline < this.wheelSlot) wheel.advance(this);
   }
 

@@ -4,26 +4,22 @@
 // 3. `EndpointRequest` chooses an endpoint, sends the request, and tries again where that is safe.
 // 4. `EndpointConnection` reads the response, and the response passes decide which head the client receives.
 
-import { type EndpointStats, httpsRedirectPort } from '@weir/model/data-plane';
+import type { EndpointStats, Route } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
-import { RequestMeter } from '../metering/request-meter.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
+import { CurrentRequest, type RequestConnection, SWITCHING_PROTOCOLS } from './current-request.ts';
 import { EndpointRequest, type RequestOwner } from './endpoint-request.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
 import type { RequestHeadParser } from './h1/request-head.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
-import { writeAnswer, writeRequest, writeResponse, writtenRequest } from './heads.ts';
 import { HttpConnection, type HttpConnectionOptions } from './http-connection.ts';
-import { hstsLineFor, writeHttpsRedirect } from './https-policy.ts';
-import { flush, reserveHead, writeChunkedEnd, writeData } from './message-output.ts';
+import { flush } from './message-output.ts';
 import { type MessageHandler, type MessageReader, type MessageRefusal, requestReader } from './message-reader.ts';
-import { type AnswerFormat, answerFormatFor } from './passes/answer-format.ts';
-import { closesConnection, ERROR_REASONS, type ErrorReason } from './passes/error-answer.ts';
-import { type ForwardedPeer, forwardedPeer } from './passes/forwarded.ts';
-import type { CompiledFilters } from './passes/header-filters.ts';
+import type { ErrorReason } from './passes/error-answer.ts';
+import { ForwardedPeer } from './passes/forwarded.ts';
 import { reasonForRefusal } from './refusal-reason.ts';
 import { output } from './worker-memory.ts';
 
@@ -33,7 +29,6 @@ const HEAD_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 60_000;
 /** How long the proxy waits for the client's FIN after the last response. */
 const LINGER_MS = 2_000;
-const SWITCHING_PROTOCOLS = 101;
 
 /** The Service that gets the client, and the head of its first request. */
 interface NextSession {
@@ -55,26 +50,22 @@ type Phase =
   /** The last response was sent. Bytes of the client are discarded until its FIN: a close with unread bytes sends RST. */
   | 'linger';
 
-export class HttpSession extends HttpConnection implements RequestOwner, MessageHandler<RequestHeadParser> {
-  readonly #peer: ForwardedPeer;
+export class HttpSession
+  extends HttpConnection
+  implements RequestOwner, RequestConnection, MessageHandler<RequestHeadParser>
+{
+  readonly peer: ForwardedPeer;
   readonly #reader: MessageReader<RequestHeadParser> = requestReader();
   readonly #request: EndpointRequest;
-  readonly #meter = new RequestMeter();
+  readonly #current = new CurrentRequest(this);
   #phase: Phase = 'head';
   /** Bytes of the next request that arrived before the response was complete. At most one read. */
   #nextRequest: Uint8Array | undefined;
   #hasClientEnded = false;
-  #method: number = METHOD.other;
-  #clientMinorVersion = 1;
-  #isWebSocket = false;
-  #isChunkedRequest = false;
-  #isChunkedResponse = false;
-  #hasResponse = false;
-  #closesAfterResponse = false;
-  #answerFormat: AnswerFormat = 'text';
+  /** Whether a request on this connection was answered. */
+  #isKept = false;
   /** The answer of the proxy to a request without a body, sent at the end of the request, so that the connection stays open. */
   #answerAtEnd: ErrorReason | undefined;
-  #responseFilters: CompiledFilters | undefined;
   /** Bytes of the present message that are not counted yet: those of an incomplete head. */
   #messageBytes = 0;
   /** Set while the client is given to another Service: its upstream, and a copy of the head of the request. */
@@ -84,12 +75,20 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     super(client, info, options);
     const { context, upstream } = options;
     const { address } = info.client;
-    const { port } = info.destination;
-    this.#peer = forwardedPeer({ address, port, isTls: info.tls !== undefined, isTrusted: false });
+    const listener = info.destination;
+    this.peer = new ForwardedPeer({ address, listener, isTls: info.tls !== undefined, isTrusted: false });
     this.#request = new EndpointRequest(this, { context, upstream, client: info.client });
   }
 
-  get #now(): number {
+  get route(): Route {
+    return this.upstream.route;
+  }
+
+  get admission(): Admission {
+    return this.options.admission;
+  }
+
+  get now(): number {
     return this.context.transport.turns.nowMs;
   }
 
@@ -114,19 +113,37 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   }
 
   protected override onTimeout(): void {
-    if (this.#request.isConnecting) this.#request.tryNextEndpoint('endpoint-timeout');
-    else if (this.#phase === 'head' && this.#reader.isInHead) this.#answer('request-timeout');
-    else if (this.#phase === 'response') this.#failRequest('endpoint-timeout', this.#hasResponse);
-    else this.end('idle-timeout');
+    const { hasResponse } = this.#current;
+    if (this.#phase === 'head') this.#onHeadTimeout();
+    else if (this.hasRequestTimedOut && hasResponse) this.end('response-timeout');
+    else if (this.hasRequestTimedOut) this.#answer('endpoint-timeout');
+    else if (this.#request.isConnecting) this.#request.tryNextEndpoint('connect-timeout');
+    else if (this.extendIfThrottled()) return;
+    else if (this.#phase === 'linger' || hasResponse) this.end('idle-timeout');
+    // RFC 9110 §15.5.9: the client was too slow, unless the endpoint does not take the body.
+    else this.#answer(this.#phase === 'body' && this.canTakeInput ? 'request-timeout' : 'endpoint-timeout');
+  }
+
+  #onHeadTimeout(): void {
+    if (!this.#reader.isInHead) this.#linger();
+    else {
+      this.#current.beginInvalid();
+      this.#answer('request-timeout');
+    }
   }
 
   protected override cancelRequest(): void {
-    this.#meter.abandon();
+    this.#current.abandon();
     this.#request.cancel();
   }
 
   onEndpointUnavailable(): void {
     if (!this.isEnded) this.guarded(() => this.#request.onEndpointUnavailable());
+  }
+
+  onWorkerDrain(): void {
+    // The first request of a connection is answered, because clients do not expect that a new connection ends.
+    if (!this.isEnded && this.#isKept && this.#phase === 'head' && !this.#reader.isInHead) this.#linger();
   }
 
   onEnd(): void {
@@ -165,6 +182,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
       }
       const wasInHead = this.#reader.isInHead;
       const start = at;
+      if (this.#phase === 'head' && !wasInHead) this.startRequestTimeout();
       at = this.#reader.read(bytes, start, this);
       if (this.#next !== undefined) {
         const { upstream, admission, head } = this.#next;
@@ -184,23 +202,13 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     const routed = this.options.router.route(head, this.info.tls === undefined ? undefined : this.upstream);
     const refusal = typeof routed === 'string' ? routed : this.#moveTo(routed.upstream, head);
     if (this.#next !== undefined) return 'body';
-    this.#meter.begin(this.counters, this.#now);
     this.#phase = 'body';
-    this.#method = head.methodId;
-    this.#clientMinorVersion = head.minorVersion;
-    this.#answerFormat = answerFormatFor(head.fields);
-    this.#isChunkedRequest = head.framing.kind === 'chunked';
-    const written = writeRequest(head, this.#peer, typeof routed === 'string' ? undefined : routed);
-    this.#responseFilters = typeof routed === 'string' ? undefined : routed.responseFilters;
-    this.#isWebSocket = writtenRequest.isWebSocket;
-    this.#closesAfterResponse = writtenRequest.closes;
+    const reason = this.#current.begin(head, refusal ?? routed);
     this.startIdleTimeout();
-    const reason = refusal ?? written;
-    const redirectPort = httpsRedirectPort(this.upstream.route);
-    if (reason === undefined && redirectPort !== undefined) this.#redirect(head, redirectPort);
-    else if (reason === undefined) this.#request.begin(this.#method);
-    else if (head.framing.kind === 'none') this.#answerAtEnd = reason;
-    else this.#answer(reason);
+    this.#request.cookieEndpoint = this.#current.cookieEndpoint;
+    if (reason === undefined) this.#request.begin(this.#current.method, this.#current.hasBody);
+    else if (reason === 'redirect') this.#redirect(head);
+    else this.#failRequest(reason);
     return 'body';
   }
 
@@ -209,7 +217,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     if (upstream === this.upstream) return undefined;
     const admission = this.options.admitTo(upstream, this.info);
     if (typeof admission === 'string') return admission;
-    this.#next = { upstream, admission, head: fields.bytes.slice(methodStart, bodyStart) };
+    this.#next = { upstream, admission, head: new Uint8Array(fields.bytes.subarray(methodStart, bodyStart)) };
     this.#reader.stop();
     return undefined;
   }
@@ -221,11 +229,12 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
 
   onBodyData(bytes: Uint8Array, start: number, end: number): void {
     this.extendIdleDeadline();
-    writeData(this.#request, this.#isChunkedRequest, bytes, start, end);
+    const refusal = this.#current.writeRequestData(this.#request, bytes, start, end);
+    if (refusal !== undefined) this.onRequestFailed(refusal);
   }
 
   onMessageEnd(trailers: HeadFields | undefined): void {
-    if (this.#isChunkedRequest) writeChunkedEnd(this.#request, trailers);
+    this.#current.writeRequestEnd(this.#request, trailers);
     this.#phase = 'response';
     const reason = this.#answerAtEnd;
     this.#answerAtEnd = undefined;
@@ -235,12 +244,8 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
 
   onRefusal(refusal: MessageRefusal): void {
     output.at = 0;
-    if (this.#phase === 'head') {
-      this.#method = METHOD.other;
-      this.#clientMinorVersion = 1;
-      this.#answerFormat = 'text';
-    }
-    this.#failRequest(reasonForRefusal(refusal), this.#hasResponse);
+    if (this.#phase === 'head') this.#current.beginInvalid();
+    this.#failRequest(reasonForRefusal(refusal));
   }
 
   onConnecting(): void {
@@ -260,42 +265,25 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   // The response, in the order of its parts.
 
   onResponseHead(head: ResponseHeadParser): number | undefined {
-    const { status } = head;
-    const isSwitch = status === SWITCHING_PROTOCOLS;
     this.extendIdleDeadline();
-    // RFC 9110 §15.2: an HTTP/1.0 client does not understand interim responses.
-    if (status < 200 && !isSwitch && this.#clientMinorVersion === 0) return 0;
-    reserveHead(this);
-    const client = {
-      minorVersion: this.#clientMinorVersion,
-      isTls: this.#peer.isTls,
-      isWebSocket: this.#isWebSocket,
-      filters: this.#responseFilters,
-      hstsLine: hstsLineFor(this.upstream.route),
-    };
+    const { isDraining } = this.context;
     // If the endpoint answers before the request is complete, nobody reads the rest of the request.
-    const written = writeResponse(head, client, status >= 200 && (this.#closesAfterResponse || this.#phase === 'body'));
-    if (written === undefined) return undefined;
-    if (status >= 200 || isSwitch) {
-      this.#hasResponse = true;
-      this.#closesAfterResponse = written.closes;
-      this.#isChunkedResponse = written.bodyKind === 'chunked';
-      this.#meter.relayAnswer(status, this.#request.sentAt, this.#now);
-    }
-    if (isSwitch) this.#startOtherProtocol();
-    return written.connectionOptions;
+    const closes = isDraining || this.#phase === 'body';
+    const { sentAt } = this.#request;
+    const stickyCookieLine = this.#request.stickyCookieLine(this.peer);
+    const options = this.#current.writeResponseHead(this, head, { sentAt, closes, stickyCookieLine });
+    if (options !== undefined && head.status === SWITCHING_PROTOCOLS) this.#startOtherProtocol();
+    return options;
   }
 
   onResponseData(bytes: Uint8Array, start: number, end: number): void {
-    writeData(this, this.#isChunkedResponse, bytes, start, end);
+    this.#current.writeResponseData(this, bytes, start, end);
   }
 
   onResponseEnd(trailers: HeadFields | undefined): void {
     if (this.isEnded) return;
-    if (this.#isChunkedResponse) writeChunkedEnd(this, trailers);
+    this.#current.writeResponseEnd(this, trailers);
     flush(this);
-    this.#isChunkedResponse = false;
-    this.#meter.complete(this.#now);
     this.#endRequest();
   }
 
@@ -314,38 +302,32 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     this.client.shutdown();
   }
 
-  onRequestFailed(reason: ErrorReason, hasResponse: boolean): void {
+  onRequestFailed(reason: ErrorReason): void {
     output.at = 0;
-    if (!this.isEnded) this.#failRequest(reason, hasResponse);
+    if (!this.isEnded) this.#failRequest(reason);
   }
 
   // What follows a request.
 
   /** Ends the request with an answer of the proxy, or with RST if the client has received a part of a response. */
-  #failRequest(reason: ErrorReason, hasResponse: boolean): void {
+  #failRequest(reason: ErrorReason): void {
+    const { hasResponse, hasBody } = this.#current;
     if (hasResponse) this.end('reset-by-endpoint');
+    else if (this.#phase === 'body' && !hasBody) this.#answerAtEnd = reason;
     else this.#answer(reason);
   }
 
   #answer(reason: ErrorReason): void {
     this.#request.cancel();
-    this.#closesAfterResponse ||= this.#phase !== 'response' || closesConnection(reason);
-    writeAnswer(reason, {
-      format: this.#answerFormat,
-      method: this.#method,
-      clientMinorVersion: this.#clientMinorVersion,
-      closes: this.#closesAfterResponse,
-    });
-    this.#meter.answer(ERROR_REASONS[reason].status, this.counters, this.#now);
+    this.#current.writeAnswer(reason, this.#phase !== 'response' || this.context.isDraining);
     flush(this);
     this.#endRequest();
   }
 
   /** Answers with a redirect to HTTPS. The connection ends, because the client continues at another port. */
-  #redirect(head: RequestHeadParser, port: number): void {
-    if (!writeHttpsRedirect(head, port)) this.#answer('invalid-request');
+  #redirect(head: RequestHeadParser): void {
+    if (!this.#current.writeRedirect(head)) this.#answer('invalid-request');
     else {
-      this.#closesAfterResponse = true;
       flush(this);
       this.#endRequest();
     }
@@ -353,14 +335,15 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
 
   #endRequest(): void {
     if (this.isEnded) return;
-    if (this.#closesAfterResponse || this.#phase === 'body') this.#linger();
+    if (this.#current.closesAfterResponse || this.#phase === 'body') this.#linger();
     else this.#startNextRequest();
   }
 
   #startNextRequest(): void {
     this.#phase = 'head';
+    this.#isKept = true;
     this.#reader.next(METHOD.other);
-    this.#hasResponse = false;
+    this.endRequestTimeout();
     this.setDeadline(KEEP_ALIVE_MS);
     const bytes = this.#nextRequest;
     this.#nextRequest = undefined;
@@ -368,18 +351,22 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     if (this.isEnded || this.#nextRequest !== undefined) return;
     // RFC 9112 §9.6: a client that has sent FIN still reads the responses to the requests before.
     if (this.#hasClientEnded && (this.#phase === 'head' || this.#phase === 'body')) this.#linger();
-    else if (bytes !== undefined) this.readClient();
+    // The client is not read while its request waits for a connection, which may have failed.
+    else if (this.canTakeInput) this.readClient();
+    if (this.context.isDraining) this.onWorkerDrain();
   }
 
   /** Keeps bytes behind a request, and reads nothing more until its response is complete. */
   #keepForNextRequest(bytes: Uint8Array, at: number): void {
     const rest = bytes.subarray(at);
-    this.#nextRequest = this.#nextRequest === undefined ? rest.slice() : Buffer.concat([this.#nextRequest, rest]);
+    this.#nextRequest =
+      this.#nextRequest === undefined ? new Uint8Array(rest) : Buffer.concat([this.#nextRequest, rest]);
     this.client.readStop();
   }
 
   #startOtherProtocol(): void {
     this.#phase = 'other';
+    this.endRequestTimeout();
     const bytes = this.#nextRequest;
     this.#nextRequest = undefined;
     if (bytes !== undefined) this.#request.send(bytes);
@@ -393,6 +380,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     this.#request.cancel();
     this.#nextRequest = undefined;
     this.client.shutdown();
+    this.endRequestTimeout();
     this.setDeadline(LINGER_MS);
     this.readClient();
   }

@@ -6,7 +6,7 @@ import { writeRedirect } from './passes/redirect.ts';
 import { dateText, output } from './worker-memory.ts';
 
 /** 308, and not 301, because a client may repeat a request with 301 as GET and without its body (RFC 9110 §15.4.2, §15.4.9). */
-const REDIRECT_STATUS = 308;
+export const REDIRECT_STATUS = 308;
 
 /**
  * Replaces the output by a redirect to the same host and target at the HTTPS port. The connection ends after the redirect.

@@ -76,6 +76,11 @@ class Reader<P extends HeadParser> {
     return this.#partialHead !== undefined;
   }
 
+  /** Whether a head is next and none of its bytes has been read. */
+  get isAtHead(): boolean {
+    return this.#state === HEAD && this.#partialHead === undefined;
+  }
+
   /** Whether the end of the connection is the end of the message. */
   get endsWithConnection(): boolean {
     return this.#state === BODY_UNTIL_CLOSE;

@@ -151,6 +151,13 @@ export class Admission {
     return service.tryTakeHello(now) && tenant.tryTakeHello(now);
   }
 
+  /** Returns false if the requests of the Service or its tenant exceed their rate. */
+  admitRequest(): boolean {
+    const { service, tenant } = this.limiters;
+    const { now } = this.#context;
+    return service.tryTakeRequest(now) && tenant.tryTakeRequest(now);
+  }
+
   /**
    * Returns false if the client has reached its limit of connections to the Service; otherwise counts this connection.
    * Reads the client's address only if there is a limit.

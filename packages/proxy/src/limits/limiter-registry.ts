@@ -260,12 +260,13 @@ interface PlaceServiceOptions {
 }
 
 function tenantLimitsOf(limits: TenantLimits): LimiterConfig {
-  const { connections, newConnectionsPerSecond, inBitsPerSecond, outBitsPerSecond } = limits;
+  const { connections, newConnectionsPerSecond, inBitsPerSecond, outBitsPerSecond, requestsPerSecond } = limits;
   return {
     connections: connections ?? Infinity,
     newConnectionsPerSecond: newConnectionsPerSecond ?? Infinity,
     inBitsPerSecond: inBitsPerSecond ?? Infinity,
     outBitsPerSecond: outBitsPerSecond ?? Infinity,
+    requestsPerSecond: requestsPerSecond ?? Infinity,
   };
 }
 
@@ -275,5 +276,6 @@ function serviceLimitsOf(limits: ServiceLimits | undefined): LimiterConfig {
     newConnectionsPerSecond: Infinity,
     inBitsPerSecond: limits?.inBitsPerSecond ?? Infinity,
     outBitsPerSecond: limits?.outBitsPerSecond ?? Infinity,
+    requestsPerSecond: limits?.requestsPerSecond ?? Infinity,
   };
 }

@@ -12,20 +12,22 @@ export const MAX_OPEN_FIELD = 0;
 export const MAX_NEW_PER_SECOND_FIELD = 1;
 export const IN_BITS_PER_SECOND_FIELD = 2;
 export const OUT_BITS_PER_SECOND_FIELD = 3;
-const LIMIT_FIELDS = 4;
+export const MAX_REQUESTS_PER_SECOND_FIELD = 4;
+const LIMIT_FIELDS = 5;
 /**
  * Fields of a row that hold a token bucket. The value is the time until which the rate is used up, in nanoseconds of a
  * clock that all threads share.
  */
-export const NEW_PAID_UNTIL_FIELD = 4;
-export const IN_PAID_UNTIL_FIELD = 5;
-export const OUT_PAID_UNTIL_FIELD = 6;
-export const HELLO_PAID_UNTIL_FIELD = 7;
+export const NEW_PAID_UNTIL_FIELD = 5;
+export const IN_PAID_UNTIL_FIELD = 6;
+export const OUT_PAID_UNTIL_FIELD = 7;
+export const HELLO_PAID_UNTIL_FIELD = 8;
+export const REQUESTS_PAID_UNTIL_FIELD = 9;
 /**
  * The first of the fields that hold waiting times, one for each direction and worker. The value is the time at which
  * the worker's first reader began to wait, in nanoseconds, or 0 if no reader waits.
  */
-const FIRST_WAITING_FIELD = 8;
+const FIRST_WAITING_FIELD = 10;
 const WORD_BYTES = 8;
 const CACHE_LINE_BYTES = 64;
 const INITIAL_ROWS = 256;

@@ -7,18 +7,20 @@ import {
   type LimiterState,
   MAX_NEW_PER_SECOND_FIELD,
   MAX_OPEN_FIELD,
+  MAX_REQUESTS_PER_SECOND_FIELD,
   NEW_PAID_UNTIL_FIELD,
   OUT_BITS_PER_SECOND_FIELD,
   OUT_PAID_UNTIL_FIELD,
+  REQUESTS_PAID_UNTIL_FIELD,
 } from './limiter-state.ts';
 
 export type LimiterRefusal = 'connection-limit' | 'rate-limit';
 
 /**
- * The maximum burst of new connections: a tenant may open as many connections at once as its rate allows in this time.
- * One second is long enough for browsers, which open several connections at a time.
+ * The maximum burst of new connections or requests: a tenant may open as many connections at once as its rate allows in
+ * this time. One second is long enough for browsers, which open several connections at a time.
  */
-const NEW_CONNECTIONS_BURST_NS = 1_000_000_000n;
+const COUNT_BURST_NS = 1_000_000_000n;
 /**
  * The maximum burst of bytes: after a pause, as many bytes may pass at once as the rate allows in this time. The time
  * is short, so that a burst of one stream does not delay other streams for long.
@@ -84,18 +86,23 @@ export class Limiter {
    * nanoseconds and is only called if the rate is limited.
    */
   tryTakeNew(now: () => bigint): boolean {
-    return this.#tryTake(NEW_PAID_UNTIL_FIELD, now);
+    return this.#tryTake(NEW_PAID_UNTIL_FIELD, this.newConnectionsPerSecond, now);
   }
 
   /** Takes one token for a ClientHello. ClientHellos have a token bucket of their own, with the rate of new connections. */
   tryTakeHello(now: () => bigint): boolean {
-    return this.#tryTake(HELLO_PAID_UNTIL_FIELD, now);
+    return this.#tryTake(HELLO_PAID_UNTIL_FIELD, this.newConnectionsPerSecond, now);
   }
 
-  #tryTake(field: number, now: () => bigint): boolean {
-    const { state, row, newConnectionsPerSecond: ratePerSecond } = this;
+  /** Takes one token for an HTTP request. */
+  tryTakeRequest(now: () => bigint): boolean {
+    return this.#tryTake(REQUESTS_PAID_UNTIL_FIELD, this.state.limit(this.row, MAX_REQUESTS_PER_SECOND_FIELD), now);
+  }
+
+  #tryTake(field: number, ratePerSecond: number, now: () => bigint): boolean {
+    const { state, row } = this;
     if (ratePerSecond === Number.POSITIVE_INFINITY) return true;
-    const rate = { limit: { ratePerSecond, burstNs: NEW_CONNECTIONS_BURST_NS }, now: now() };
+    const rate = { limit: { ratePerSecond, burstNs: COUNT_BURST_NS }, now: now() };
     for (;;) {
       const read = state.paidUntil(row, field);
       const next = takeWithinRate(read, 1, rate);
@@ -137,6 +144,7 @@ const RATE_FIELDS = [
   { limitField: MAX_NEW_PER_SECOND_FIELD, paidUntilFields: [NEW_PAID_UNTIL_FIELD, HELLO_PAID_UNTIL_FIELD] },
   { limitField: IN_BITS_PER_SECOND_FIELD, paidUntilFields: [IN_PAID_UNTIL_FIELD] },
   { limitField: OUT_BITS_PER_SECOND_FIELD, paidUntilFields: [OUT_PAID_UNTIL_FIELD] },
+  { limitField: MAX_REQUESTS_PER_SECOND_FIELD, paidUntilFields: [REQUESTS_PAID_UNTIL_FIELD] },
 ] as const;
 
 /**
@@ -149,7 +157,8 @@ export function configureLimiter(
   { limits, now }: { limits: LimiterConfig; now: bigint },
 ): void {
   state.setLimit(row, MAX_OPEN_FIELD, limits.connections);
-  const rates = [limits.newConnectionsPerSecond, limits.inBitsPerSecond, limits.outBitsPerSecond];
+  const { newConnectionsPerSecond, inBitsPerSecond, outBitsPerSecond, requestsPerSecond } = limits;
+  const rates = [newConnectionsPerSecond, inBitsPerSecond, outBitsPerSecond, requestsPerSecond];
   for (const [index, { limitField, paidUntilFields }] of RATE_FIELDS.entries()) {
     const from = state.limit(row, limitField);
     const to = rates[index] as number;
@@ -170,4 +179,5 @@ export interface LimiterConfig {
   readonly newConnectionsPerSecond: number;
   readonly inBitsPerSecond: number;
   readonly outBitsPerSecond: number;
+  readonly requestsPerSecond: number;
 }

@@ -1,5 +1,5 @@
 import { CODE_CLASSES, type CodeClass } from '@weir/model/data-plane';
-import { OUTCOMES, type Outcome } from './outcome.ts';
+import { OUTCOMES, type Outcome, REQUEST_REFUSALS, type RequestRefusal } from './outcome.ts';
 
 // The layout of the counters in shared memory: one row of doubles per slot, and `ROWS_PER_BLOCK` rows per block. Each
 // worker writes its own blocks with plain additions; the main thread reads the blocks of all workers. Doubles count
@@ -33,9 +33,14 @@ export const REQUEST_DURATION: number = FIRST_CODE_CLASS_COLUMN + CODE_CLASSES.l
 /** The first column of the histogram of the time from the request at the endpoint to the head of the endpoint's answer. */
 export const ENDPOINT_DURATION: number = REQUEST_DURATION + HISTOGRAM_COLUMN_COUNT;
 const FIRST_OUTCOME_COLUMN = ENDPOINT_DURATION + HISTOGRAM_COLUMN_COUNT;
-export const COLUMN_COUNT: number = FIRST_OUTCOME_COLUMN + OUTCOMES.length;
+const FIRST_REQUEST_REFUSAL_COLUMN = FIRST_OUTCOME_COLUMN + OUTCOMES.length;
+export const COLUMN_COUNT: number = FIRST_REQUEST_REFUSAL_COLUMN + REQUEST_REFUSALS.length;
 export const ROWS_PER_BLOCK = 1_024;
 const OUTCOME_COLUMNS = new Map(OUTCOMES.map((outcome, index) => [outcome, FIRST_OUTCOME_COLUMN + index]));
+
+const REQUEST_REFUSAL_COLUMNS = new Map(
+  REQUEST_REFUSALS.map((reason, index) => [reason, FIRST_REQUEST_REFUSAL_COLUMN + index]),
+);
 
 export function outcomeColumn(outcome: Outcome): number {
   return OUTCOME_COLUMNS.get(outcome) as number;
@@ -48,6 +53,10 @@ export function codeClassColumn(codeClass: CodeClass): number {
 /** Returns the columns of a histogram: one per bucket, then the sum. */
 export function histogramColumns(first: number): number[] {
   return Array.from({ length: HISTOGRAM_COLUMN_COUNT }, (_, index) => first + index);
+}
+
+export function requestRefusalColumn(reason: RequestRefusal): number {
+  return REQUEST_REFUSAL_COLUMNS.get(reason) as number;
 }
 
 /** The slot that counts connections that are not routed yet or are never routed. */
@@ -90,4 +99,8 @@ export function countDuration(row: Float64Array, first: number, durationMs: numb
 
 export function countOutcome(row: Float64Array, outcome: Outcome): void {
   addToCounter(row, outcomeColumn(outcome), 1);
+}
+
+export function countRequestRefusal(row: Float64Array, reason: RequestRefusal): void {
+  addToCounter(row, requestRefusalColumn(reason), 1);
 }

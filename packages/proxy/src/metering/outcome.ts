@@ -62,6 +62,8 @@ const OTHER_OUTCOMES = [
   'reset-by-client',
   'reset-by-endpoint',
   'idle-timeout',
+  /** The answer to a request began, but was not complete within the request timeout of the Service. */
+  'response-timeout',
   /**
    * The connection was still open when a drain ended. The proxy, a removed endpoint, or an endpoint that failed its
    * health check was being drained.
@@ -77,6 +79,39 @@ const OTHER_OUTCOMES = [
   /** The connection ended because of a bug in the proxy, or because its worker ended. */
   'internal',
 ] as const;
+
+/**
+ * Why the proxy answered an HTTP request itself. `weir_service_refused_total` counts these answers too. A reason that is
+ * also an outcome of connections has the same meaning there.
+ */
+export const REQUEST_REFUSALS = [
+  'invalid-request',
+  'forbidden',
+  'suspended',
+  'no-route',
+  'request-timeout',
+  'body-too-large',
+  'target-too-long',
+  'unknown-expectation',
+  'misdirected-request',
+  'upgrade-required',
+  'too-many-requests',
+  'head-too-large',
+  'not-implemented',
+  'connect-failed',
+  /** The endpoint closed the connection before its answer. */
+  'endpoint-failed',
+  /** As `connect-failed` or `endpoint-failed`, but the Service has no retry left (`RetryBudget`). */
+  'retry-limit',
+  'invalid-response',
+  'no-endpoints',
+  /** Every endpoint that was tried has its maximum number of connections. */
+  'overloaded',
+  'connect-timeout',
+  'endpoint-timeout',
+  'unsupported-version',
+] as const;
+export type RequestRefusal = (typeof REQUEST_REFUSALS)[number];
 
 /** How a connection ended. Every connection ends with exactly one outcome, and the outcome is counted. */
 export type Outcome = (typeof REFUSAL_OUTCOMES)[number] | (typeof OTHER_OUTCOMES)[number];

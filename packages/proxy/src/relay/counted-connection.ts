@@ -20,7 +20,7 @@ export abstract class CountedConnection implements SendingSession {
   protected readonly context: RelayContext;
   protected readonly client: TcpStream;
   /** The counters of this connection. They do not change, even if the Service gets other counters later. */
-  protected readonly counters: Float64Array;
+  readonly counters: Float64Array;
   /** The number of bytes that were written to the client's stream and are not counted as sent yet. */
   #uncountedBytes = 0;
   /** The part of `#uncountedBytes` that the kernel has taken, as last added to the counters. */

@@ -1,4 +1,10 @@
-import { type ServiceEntry, type Suspension, suspensionFor } from '@weir/model/data-plane';
+import {
+  createRetryBudget,
+  type RetryBudget,
+  type ServiceEntry,
+  type Suspension,
+  suspensionFor,
+} from '@weir/model/data-plane';
 import { counterRow, UNROUTED_SLOT } from '../metering/counters.ts';
 import { type Session, SessionSet } from './session.ts';
 import type { SessionTerminator } from './session-terminator.ts';
@@ -14,11 +20,18 @@ export class ServiceSessions implements CountedSessions {
   readonly sessions: SessionSet<Session> = new SessionSet();
   entry: ServiceEntry;
   counters: Float64Array;
+  #retryBudget: RetryBudget | undefined;
   #isSuspended = false;
 
   constructor(entry: ServiceEntry, counters: Float64Array) {
     this.entry = entry;
     this.counters = counters;
+  }
+
+  /** The budget of this worker for requests that are sent again. Created on first use, because TCP needs none. */
+  get retryBudget(): RetryBudget {
+    this.#retryBudget ??= createRetryBudget();
+    return this.#retryBudget;
   }
 
   get isSuspended(): boolean {

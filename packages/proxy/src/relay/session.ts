@@ -16,6 +16,8 @@ export interface Session extends WheelEntry, IndexedEntry {
   onExpired(): void;
   /** Called when the endpoint has left the Service or fails its health check. */
   onEndpointUnavailable(): void;
+  /** Called when the worker begins to drain. Absent if the session ends only when its peers want. */
+  onWorkerDrain?(): void;
 }
 
 export interface IndexedEntry {
@@ -111,6 +113,8 @@ export interface RelayContext {
   readonly handshakes: HandshakeQueue;
   readonly buffers: WorkerBuffers;
   readonly endpointConnections: EndpointConnections;
+  /** Whether this proxy accepts no connections any more. Written only by the worker. */
+  isDraining: boolean;
   /** Called with an unexpected exception that ends a connection. */
   onInternalError(thrown: unknown): void;
   /**

@@ -3,8 +3,8 @@ import type { Metrics, Sample } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import { addStoreMetrics } from '@weir/store';
 import type { DescriptorCounter } from '../limits/descriptor-count.ts';
-import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../metering/counters.ts';
-import { REFUSAL_OUTCOMES } from '../metering/outcome.ts';
+import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, requestRefusalColumn, SENT } from '../metering/counters.ts';
+import { REFUSAL_OUTCOMES, REQUEST_REFUSALS } from '../metering/outcome.ts';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
 import type { ProxySettings } from '../supervisor/proxy-settings.ts';
 import type { PropagationLatency } from '../supervisor/table/propagation.ts';
@@ -71,7 +71,7 @@ export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
   });
   metrics.collectCounter({
     name: 'weir_service_refused_total',
-    help: 'Connections and UDP flows that ended before a byte was relayed, by reason; cut-off also counts open connections and flows that were reset.',
+    help: 'Connections and UDP flows that ended before a byte was relayed, and HTTP requests that the proxy answered itself, by reason; cut-off also counts open connections and flows that were reset.',
     labels: [...SERVICE, 'reason'],
     collect: () => refusals(slots),
   });
@@ -155,13 +155,20 @@ function perService(slots: SlotRegistry, column: number): Iterable<Sample<Servic
   return sums.values();
 }
 
+const REFUSAL_COLUMNS: readonly number[] = [
+  ...REFUSAL_OUTCOMES.map(outcomeColumn),
+  ...REQUEST_REFUSALS.map(requestRefusalColumn),
+];
+/** The reason of each of `REFUSAL_COLUMNS`. A few reasons occur twice: for connections and for requests. */
+const REFUSAL_REASONS: readonly string[] = [...REFUSAL_OUTCOMES, ...REQUEST_REFUSALS];
+
 /**
  * Yields the number of refusals for each Service and reason. Skips zeros, because there would be too many series with
- * one for every reason and Service.
+ * one for every reason and Service. The metrics library adds up counter samples with equal labels.
  */
 function* refusals(slots: SlotRegistry): Iterable<Sample<ServiceLabel | 'reason'>> {
-  for (const { owner, counts } of slots.counts(REFUSAL_OUTCOMES.map(outcomeColumn))) {
-    for (const [index, reason] of REFUSAL_OUTCOMES.entries()) {
+  for (const { owner, counts } of slots.counts(REFUSAL_COLUMNS)) {
+    for (const [index, reason] of REFUSAL_REASONS.entries()) {
       const value = counts[index] ?? 0;
       if (value > 0) yield { labels: { namespace: owner.namespace, service: owner.name, reason }, value };
     }

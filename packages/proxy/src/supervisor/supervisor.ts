@@ -117,6 +117,7 @@ export class Supervisor {
     takeover.close();
     this.#hasReleasedNode = true;
     this.#onStateChange();
+    pool.post({ kind: 'drain' });
     await drainConnections({ pool, slots, clock, drainMs, abort: this.#abortDrain.signal });
     this.#stopFollowing.abort();
     maglev.close();

@@ -1,6 +1,7 @@
 // The workers of a proxy. Every worker gets the same commands. A worker that ends is replaced, and its counts are kept.
 import { AFFINITY_TABLE_BYTES } from '@weir/model/data-plane';
 import { backoffMs, type Clock, type Logger, type Secret, type Timer, wait } from '@weir/runtime';
+import { createStickyKey } from '../http/sticky-cookie.ts';
 import type { LimiterRegistry } from '../limits/limiter-registry.ts';
 import { createCounterBlock } from '../metering/counters.ts';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
@@ -53,6 +54,7 @@ export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   /** The table of ClientIP affinity, which is kept when a worker is replaced. */
   readonly #affinityMemory = new SharedArrayBuffer(AFFINITY_TABLE_BYTES);
+  readonly #stickyKey = createStickyKey();
   readonly #heapMb: number;
   readonly #workerSlots: WorkerSlots;
   readonly #localFailureLog: LocalFailureLog;
@@ -163,6 +165,7 @@ export class WorkerPool {
       peerWorkers: { ...this.#peerWorkers, worker: id },
       trustProxyProtocol,
       fleetSecret,
+      stickyKey: this.#stickyKey,
       transport: this.#options.transport,
       workers: count,
       heapMb: this.#heapMb,

@@ -48,6 +48,7 @@ export interface WorkerThreadOptions {
   readonly peerWorkers: PeerWorkersSetup;
   readonly trustProxyProtocol: readonly string[] | undefined;
   readonly fleetSecret: Secret | undefined;
+  readonly stickyKey: Uint8Array;
   readonly workers: number;
   readonly transport: TransportKind;
   readonly heapMb: number;
@@ -100,6 +101,7 @@ export class WorkerThread {
       peerWorkers,
       trustedProxies,
       fleetSecret: fleetSecret?.reveal(),
+      stickyKey: options.stickyKey,
       workerCount,
       transport,
       descriptors,

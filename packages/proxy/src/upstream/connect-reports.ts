@@ -1,6 +1,6 @@
 import type { RouteKey } from '@weir/model/data-plane';
 
-/** The results of one worker's connection attempts to one endpoint of a listener, since the last report. */
+/** What one worker has experienced with one endpoint of a listener since the last report. */
 export interface PassiveHealthReport {
   readonly listener: RouteKey;
   /** The `endpointKey` of the endpoint. */
@@ -9,17 +9,24 @@ export interface PassiveHealthReport {
   readonly succeeded: boolean;
   /** The number of attempts that have failed since the last report or, if later, since the last success. */
   readonly failures: number;
+  /**
+   * `failed` if the endpoint has failed to answer `EJECTION_THRESHOLD_ANSWERS` HTTP requests or more in a row, `good` if
+   * a good answer has followed.
+   */
+  readonly answers: 'failed' | 'good' | undefined;
 }
+
+type Results = { -readonly [K in keyof Omit<PassiveHealthReport, 'listener' | 'endpoint'>]: PassiveHealthReport[K] };
 
 const REPORT_INTERVAL_MS = 100;
 
 /**
- * Merges the results of connection attempts per endpoint, so that the main thread does not get a message per
- * connection.
+ * Merges the results of connection attempts and answers per endpoint, so that the main thread does not get a message
+ * per connection or request.
  */
 export class PassiveHealthReporter {
   readonly #send: (reports: readonly PassiveHealthReport[]) => void;
-  readonly #pending = new Map<RouteKey, Map<string, { succeeded: boolean; failures: number }>>();
+  readonly #pending = new Map<RouteKey, Map<string, Results>>();
   #isScheduled = false;
 
   constructor(send: (reports: readonly PassiveHealthReport[]) => void) {
@@ -36,6 +43,10 @@ export class PassiveHealthReporter {
     report.failures = 0;
   }
 
+  answered(listener: RouteKey, endpoint: string, answers: 'failed' | 'good'): void {
+    this.#pendingFor(listener, endpoint).answers = answers;
+  }
+
   /**
    * Drops the unsent results of a removed endpoint, because its failures must not count against a new endpoint at the
    * same address.
@@ -44,7 +55,7 @@ export class PassiveHealthReporter {
     this.#pending.get(listener)?.delete(endpoint);
   }
 
-  #pendingFor(listener: RouteKey, endpoint: string): { succeeded: boolean; failures: number } {
+  #pendingFor(listener: RouteKey, endpoint: string): Results {
     let endpoints = this.#pending.get(listener);
     if (endpoints === undefined) {
       endpoints = new Map();
@@ -52,7 +63,7 @@ export class PassiveHealthReporter {
     }
     let report = endpoints.get(endpoint);
     if (report === undefined) {
-      report = { succeeded: false, failures: 0 };
+      report = { succeeded: false, failures: 0, answers: undefined };
       endpoints.set(endpoint, report);
     }
     if (!this.#isScheduled) {

@@ -43,13 +43,13 @@ export class UpstreamRegistry {
   }
 
   /**
-   * Returns the upstream on a shared listener that serves this server name, or undefined if there is none. `serverName`
-   * is null if the client sent none.
+   * Returns the upstreams on a shared listener that serve this server name: several if Services share the name by path
+   * prefix. `serverName` is null if the client sent none.
    */
-  findByServerName(listener: ListenerKey, serverName: string | null): Upstream | undefined {
-    const route =
-      serverName === null ? undefined : this.#options.matcher.listeners.get(listener)?.findByServerName(serverName);
-    return route && this.get(route.key);
+  allByServerName(listener: ListenerKey, serverName: string | null): readonly Upstream[] {
+    const routes =
+      serverName === null ? undefined : this.#options.matcher.listeners.get(listener)?.routesOf(serverName);
+    return (routes ?? []).flatMap(({ key }) => this.get(key) ?? []);
   }
 
   /** Must be called after the routes with these keys were added to the matcher, changed or removed. */

@@ -5,6 +5,7 @@ import {
   type Client,
   canKeepBalancer,
   createBalancer,
+  EJECTION_THRESHOLD_ANSWERS,
   EMPTY_POOL,
   type EndpointPool,
   type EndpointStats,
@@ -16,6 +17,7 @@ import {
   untriedFrom,
   updateEndpointStats,
 } from '@weir/model/data-plane';
+import { StickyCookie } from '../http/sticky-cookie.ts';
 import type { ServiceSessions } from '../relay/service-sessions.ts';
 import { ticksFor } from '../relay/timeout-wheel.ts';
 import type { HealthCommand } from '../worker/messages.ts';
@@ -36,6 +38,8 @@ export interface UpstreamOptions {
   readonly unhealthyDrainer: EndpointDrainer;
   readonly balancerOptions: BalancerOptions;
   readonly healthReporter: PassiveHealthReporter;
+  /** The key of sticky cookies, 32 bytes. */
+  readonly stickyKey: Uint8Array;
 }
 
 /**
@@ -48,6 +52,7 @@ export class Upstream {
   readonly #unhealthyDrainer: EndpointDrainer;
   readonly #balancerOptions: BalancerOptions;
   readonly #healthReporter: PassiveHealthReporter;
+  readonly #stickyKey: Uint8Array;
   /** Endpoints that were removed from the route but still have open connections, by endpoint key. */
   readonly #drainingByKey = new Map<string, EndpointStats>();
   /**
@@ -73,18 +78,20 @@ export class Upstream {
    * attempt.
    */
   #currentEndpoints: ReadonlySet<EndpointStats> | undefined;
+  #stickyCookie: StickyCookie | undefined;
   /** The hosts that the Service serves, or undefined if it serves every host. */
   #hosts: ReadonlyMap<string, true> | undefined;
 
   constructor(
     route: Route,
-    { service, removedDrainer, unhealthyDrainer, balancerOptions, healthReporter }: UpstreamOptions,
+    { service, removedDrainer, unhealthyDrainer, balancerOptions, healthReporter, stickyKey }: UpstreamOptions,
   ) {
     this.service = service;
     this.#removedDrainer = removedDrainer;
     this.#unhealthyDrainer = unhealthyDrainer;
     this.#balancerOptions = balancerOptions;
     this.#healthReporter = healthReporter;
+    this.#stickyKey = stickyKey;
     this.#route = route;
     this.#hosts = hostsOf(route);
     this.#balancer = createBalancer(route, balancerOptions);
@@ -93,6 +100,17 @@ export class Upstream {
 
   get route(): Route {
     return this.#route;
+  }
+
+  /** The sticky cookie of the Service, which names the current endpoints. Undefined if the Service wants none. */
+  get stickyCookie(): StickyCookie | undefined {
+    const { settings, service } = this.#route;
+    const { stickyCookie: name } = settings;
+    if (name === undefined) return undefined;
+    if (this.#stickyCookie?.nameText !== name)
+      this.#stickyCookie = new StickyCookie(name, { key: this.#stickyKey, service: service.uid });
+    this.#stickyCookie.setEndpoints(this.#pool.all);
+    return this.#stickyCookie;
   }
 
   /**
@@ -153,6 +171,12 @@ export class Upstream {
     this.#healthReporter.failed(this.#route.key, endpointKey(stats.endpoint));
   }
 
+  /** Must be called for each HTTP request that the endpoint has answered or failed to answer. */
+  onAnswer(stats: EndpointStats, hasFailed: boolean): void {
+    if (hasFailed) this.#onFailedAnswer(stats);
+    else if (stats.failedAnswers > 0) this.#onGoodAnswer(stats);
+  }
+
   /** Returns an endpoint that is neither excluded nor in `tried`, or undefined if there is none. */
   choose(client: Client, tried: readonly EndpointStats[]): EndpointStats | undefined {
     return this.#balancer.choose(this.#pool, client, tried);
@@ -168,6 +192,19 @@ export class Upstream {
   chooseExcluded(tried: readonly EndpointStats[]): EndpointStats | undefined {
     const { excluded } = this.#pool;
     return untriedFrom(excluded, Math.floor(this.#balancerOptions.random() * excluded.length), tried);
+  }
+
+  #onFailedAnswer(stats: EndpointStats): void {
+    stats.failedAnswers += 1;
+    if (stats.failedAnswers < EJECTION_THRESHOLD_ANSWERS || (stats.tier === EXCLUDED && !this.#isCurrent(stats)))
+      return;
+    this.#healthReporter.answered(this.#route.key, endpointKey(stats.endpoint), 'failed');
+  }
+
+  #onGoodAnswer(stats: EndpointStats): void {
+    if (stats.failedAnswers >= EJECTION_THRESHOLD_ANSWERS && (stats.tier !== EXCLUDED || this.#isCurrent(stats)))
+      this.#healthReporter.answered(this.#route.key, endpointKey(stats.endpoint), 'good');
+    stats.failedAnswers = 0;
   }
 
   #rebuildPool(endpoints: readonly EndpointStats[]): void {

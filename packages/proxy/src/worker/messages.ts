@@ -30,6 +30,8 @@ export interface WorkerStartData {
    * string, because a `Secret` cannot be cloned.
    */
   readonly fleetSecret?: string | undefined;
+  /** The key of sticky cookies if there is no fleet secret. */
+  readonly stickyKey: Uint8Array;
   readonly workerCount: number;
   readonly transport: TransportKind;
   /** One byte for each descriptor, see `recordDescriptors`. */
@@ -64,6 +66,8 @@ export type WorkerCommand =
   | { readonly kind: 'suspensions'; readonly suspensions: readonly Suspension[]; readonly now: number }
   | { readonly kind: 'open-listener'; readonly listener: ListenerConfig }
   | { readonly kind: 'close-listener'; readonly listener: ListenerConfig }
+  /** Ends connections that wait for their next request, and open connections after their next response. */
+  | { readonly kind: 'drain' }
   | { readonly kind: 'terminate'; readonly outcome: Outcome }
   /** The worker answers with `mark-reached` when it has applied every command that was posted before this mark. */
   | { readonly kind: 'mark'; readonly sequence: number };

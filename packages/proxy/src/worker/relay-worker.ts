@@ -11,6 +11,7 @@ import {
 import { HandshakeQueue } from '../accept/handshake-queue.ts';
 import { PendingConnections } from '../accept/pending-connection.ts';
 import { EndpointConnections } from '../http/endpoint-connections.ts';
+import { createStickyKey, deriveStickyKey } from '../http/sticky-cookie.ts';
 import { AdmissionController } from '../limits/admission.ts';
 import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
 import { Shaper } from '../limits/shaper.ts';
@@ -18,7 +19,7 @@ import { WorkerBuffers } from '../limits/tenant-buffers.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import { ServiceSessionsRegistry } from '../relay/service-sessions.ts';
 import { type RelayContext, SendingSessions, type Session } from '../relay/session.ts';
-import { SessionExpirer, SessionTerminator } from '../relay/session-terminator.ts';
+import { SessionExpirer, SessionQueue, SessionTerminator } from '../relay/session-terminator.ts';
 import { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import type { TcpTransport } from '../transport/tcp-transport.ts';
 import { PassiveHealthReporter } from '../upstream/connect-reports.ts';
@@ -40,6 +41,8 @@ export interface RelayWorkerOptions extends WorkerListenersOptions {
    * client.
    */
   readonly affinityTable?: AffinityTable;
+  /** The key of sticky cookies if there is no fleet secret. All workers share the key. By default a random key. */
+  readonly stickyKey?: Uint8Array;
   /** The limiter state, which all workers share. Without it, nothing is limited. */
   readonly limiterMemory?: WorkerLimiterMemory;
   /** Called when a connection attempt to an endpoint has failed. `code` is an errno name. */
@@ -66,6 +69,7 @@ export class RelayWorker {
   readonly #admission: AdmissionController;
   readonly #balancerOptions: BalancerOptions;
   readonly #commands: CommandRunner;
+  readonly #drainNotifications: SessionQueue;
 
   constructor(options: RelayWorkerOptions) {
     this.#options = options;
@@ -73,6 +77,7 @@ export class RelayWorker {
     const onInternalError = (thrown: unknown): void => options.reportError('internal', thrown);
     this.#expirer = new SessionExpirer(this.#wheel, onInternalError, sliceClock);
     this.#terminator = new SessionTerminator(onInternalError, sliceClock);
+    this.#drainNotifications = new SessionQueue(onInternalError, sliceClock);
     this.#removedDrainer = new EndpointDrainer(this.#terminator, onInternalError);
     this.#unhealthyDrainer = new EndpointDrainer(this.#terminator, onInternalError);
     this.#services = new ServiceSessionsRegistry(options.counterBlocks, this.#terminator);
@@ -91,6 +96,7 @@ export class RelayWorker {
         unhealthyDrainer: this.#unhealthyDrainer,
         balancerOptions: this.#balancerOptions,
         healthReporter: this.#healthReporter,
+        stickyKey: deriveStickyKey(options.sealer) ?? options.stickyKey ?? createStickyKey(),
       },
     });
     this.#context = {
@@ -101,6 +107,7 @@ export class RelayWorker {
       handshakes: new HandshakeQueue({ turns: options.transport.turns, now: sliceClock }),
       buffers: new WorkerBuffers(),
       endpointConnections: new EndpointConnections(options.transport),
+      isDraining: false,
       onInternalError,
       onConnectError: (code) => options.onConnectError?.(code),
     };
@@ -175,6 +182,9 @@ export class RelayWorker {
       case 'close-listener':
         this.#listeners.close(command.listener.id);
         return;
+      case 'drain':
+        this.#drain();
+        return;
       case 'terminate':
         this.#terminateAll(command.outcome);
         return;
@@ -187,6 +197,13 @@ export class RelayWorker {
     for (const [uid, slot] of slots) this.#services.assignSlot(uid, slot);
     this.#admission.assign(limits);
     this.#upstreams.applyChanges(patchMatcher(this.#matcher, changes));
+  }
+
+  #drain(): void {
+    this.#context.isDraining = true;
+    this.#context.endpointConnections.drain();
+    for (const { sessions } of this.#services.all())
+      this.#drainNotifications.add([...sessions], (session) => session.onWorkerDrain?.());
   }
 
   #terminateAll(outcome: Outcome): void {

@@ -35,6 +35,7 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
     peerWorkers,
     trustedProxies,
     fleetSecret,
+    stickyKey,
     workerCount,
     eventLoopDelays,
     droppedDatagrams,
@@ -53,6 +54,7 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
     trustedProxies,
     affinityTable: createAffinityTable(new Uint32Array(affinityMemory)),
     limiterMemory,
+    stickyKey,
     peerWorkers: new PeerWorkers(peerWorkers),
     descriptorLimiter: new DescriptorLimiter({
       limit: descriptorLimit(),

@@ -107,7 +107,7 @@ export class WorkerListeners {
     return new TcpListener(listenOptionsOf(config), {
       ...this.#sharedListenerOptions(config),
       isShared: () => matcher.listeners.get(key)?.isShared === true,
-      upstreamFor: (serverName) => upstreams.findByServerName(key, serverName),
+      upstreamsFor: (serverName) => upstreams.allByServerName(key, serverName),
       pendingConnections,
       certificates: this.#tlsContexts,
       router: new RequestRouter({ listener: key, matcher, upstreams }),

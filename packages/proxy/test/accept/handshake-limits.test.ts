@@ -12,7 +12,13 @@ import { startWorkerInTest } from '../fixtures/worker-in-test.ts';
 import { captureNodeClientHello } from '../protocol/client-hello-bytes.ts';
 
 const NONE = Number.POSITIVE_INFINITY;
-const UNLIMITED = { connections: NONE, newConnectionsPerSecond: NONE, inBitsPerSecond: NONE, outBitsPerSecond: NONE };
+const UNLIMITED = {
+  connections: NONE,
+  newConnectionsPerSecond: NONE,
+  inBitsPerSecond: NONE,
+  outBitsPerSecond: NONE,
+  requestsPerSecond: NONE,
+};
 const CLIENTS = 30;
 
 for (const { name, transport } of TRANSPORTS) {

@@ -48,6 +48,7 @@ test('threads that race for the last connection never exceed the limit or the ra
     newConnectionsPerSecond: 1_000,
     inBitsPerSecond: NONE,
     outBitsPerSecond: NONE,
+    requestsPerSecond: NONE,
   };
   configureLimiter(state, ROW, { limits, now: 0n });
   const counters = new SharedArrayBuffer(16);

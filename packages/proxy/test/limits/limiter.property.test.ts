@@ -12,6 +12,7 @@ const UNLIMITED = {
   newConnectionsPerSecond: NONE,
   inBitsPerSecond: NONE,
   outBitsPerSecond: NONE,
+  requestsPerSecond: NONE,
 };
 
 function sharedLimiter(limits: Partial<typeof UNLIMITED>): { state: LimiterState; workers: Limiter[] } {

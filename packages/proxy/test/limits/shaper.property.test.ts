@@ -44,6 +44,7 @@ class ShaperModel {
       newConnectionsPerSecond: NONE,
       inBitsPerSecond,
       outBitsPerSecond: NONE,
+      requestsPerSecond: NONE,
     };
     configureLimiter(this.#state, row, { limits, now: this.now });
   }

@@ -8,7 +8,13 @@ import { uidOf } from '../fixtures/tables.ts';
 import { startWorkerInTest } from '../fixtures/worker-in-test.ts';
 
 const NONE = Number.POSITIVE_INFINITY;
-const UNLIMITED = { connections: NONE, newConnectionsPerSecond: NONE, inBitsPerSecond: NONE, outBitsPerSecond: NONE };
+const UNLIMITED = {
+  connections: NONE,
+  newConnectionsPerSecond: NONE,
+  inBitsPerSecond: NONE,
+  outBitsPerSecond: NONE,
+  requestsPerSecond: NONE,
+};
 
 test('closes a throttled connection after ten idle timeouts, because its client may be gone', async () => {
   await using backend = await echoServer();

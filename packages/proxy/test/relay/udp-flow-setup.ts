@@ -88,6 +88,7 @@ function upstreamOf(
     unhealthyDrainer: drainer,
     balancerOptions: { random: () => 0, now: () => 0, affinityTable: undefined },
     healthReporter: new PassiveHealthReporter(() => undefined),
+    stickyKey: new Uint8Array(32),
   });
 }
 

@@ -84,6 +84,31 @@ test('metrics show usage, refusals and endpoints of each Service', async () => {
   );
 });
 
+test('metrics count the requests that the proxy answered itself, by reason', async () => {
+  await using fleet = await startFleet();
+  const dead = { address: '127.0.0.1', port: await freePort() };
+  await fleet.serve(webService([dead], { settings: { httpPorts: [PORT] } }));
+  const proxy = await fleet.proxy(ADMIN);
+  await proxy.ready;
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
+  for (const [request, status] of [
+    ['GET / HTTP/1.1\r\nHost: a\r\n\r\n', 502],
+    ['GET / HTTP/1.1\r\n\r\n', 400],
+  ]) {
+    await client.send(String(request));
+    await client.take(new RegExp(`HTTP/1\\.1 ${status} .*\r\n\r\n`, 's'));
+  }
+  await client.ended;
+  await eventually(async () => {
+    const lines = (await (await ask(proxy, '/metrics')).text()).split('\n');
+    for (const reason of ['connect-failed', 'invalid-request'])
+      assert.ok(
+        lines.includes(`weir_service_refused_total{namespace="shop",service="web",reason="${reason}"} 1`),
+        reason,
+      );
+  });
+});
+
 test('a proxy serves clients and warns in its heartbeat while another program has the admin port', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();

@@ -1,4 +1,5 @@
 // The small answers that Weir makes itself when no endpoint can answer. An answer contains nothing that the client sent.
+import type { RequestRefusal } from '../../metering/outcome.ts';
 import type { AnswerFormat } from './answer-format.ts';
 import { asciiBytes, type ByteWriter, fieldLine } from './byte-writer.ts';
 import { REQUEST_ID_BYTES } from './request-ids.ts';
@@ -30,26 +31,7 @@ const STATUS_TEXTS = {
 } as const;
 
 /** Why Weir answers itself. */
-export type ErrorReason =
-  | 'invalid-request'
-  | 'forbidden'
-  | 'suspended'
-  | 'no-route'
-  | 'request-timeout'
-  | 'body-too-large'
-  | 'target-too-long'
-  | 'unknown-expectation'
-  | 'misdirected-request'
-  | 'upgrade-required'
-  | 'too-many-requests'
-  | 'head-too-large'
-  | 'not-implemented'
-  | 'endpoint-failed'
-  | 'invalid-response'
-  | 'no-endpoint'
-  | 'overloaded'
-  | 'endpoint-timeout'
-  | 'unsupported-version';
+export type ErrorReason = RequestRefusal;
 
 /** The status code and the text of each reason. */
 export const ERROR_REASONS: Readonly<Record<ErrorReason, Reason>> = {
@@ -70,10 +52,13 @@ export const ERROR_REASONS: Readonly<Record<ErrorReason, Reason>> = {
   'too-many-requests': { status: 429, message: 'There were too many requests. Try again later.' },
   'head-too-large': { status: 431, message: 'The header fields of the request are too large.', closes: true },
   'not-implemented': { status: 501, message: 'The method of the request is not supported.', closes: true },
-  'endpoint-failed': { status: 502, message: 'The connection to the service failed.' },
+  'connect-failed': { status: 502, message: 'The service did not accept the connection.' },
+  'endpoint-failed': { status: 502, message: 'The service closed the connection without an answer.' },
+  'retry-limit': { status: 502, message: 'The connection to the service failed, as did too many others.' },
   'invalid-response': { status: 502, message: 'The answer of the service was not valid HTTP.' },
-  'no-endpoint': { status: 503, message: 'No endpoint of the service is ready.' },
+  'no-endpoints': { status: 503, message: 'No endpoint of the service is ready.' },
   overloaded: { status: 503, message: 'The service has too many requests in progress. Try again later.' },
+  'connect-timeout': { status: 504, message: 'The service did not accept the connection in time.' },
   'endpoint-timeout': { status: 504, message: 'The service did not answer in time.' },
   'unsupported-version': { status: 505, message: 'The HTTP version of the request is not supported.', closes: true },
 };

@@ -1,59 +1,74 @@
 // Tells endpoints who the client is: X-Forwarded-For, -Proto, -Host and -Port, and Forwarded (RFC 7239).
+import type { SocketAddress } from '../../transport/tcp-transport.ts';
 import { FIELD } from '../h1/head-fields.ts';
-import { asciiBytes, fieldLine } from './byte-writer.ts';
+import { asciiBytes } from './byte-writer.ts';
 import type { HeadEdit } from './head-edit.ts';
 import type { RequestContext, RequestHead } from './request-context.ts';
 
-/** The peer of a client's connection and what endpoints are told about the peer, built once per connection. */
-export interface ForwardedPeer {
+/** What a peer's connection is, and whether the operator believes the peer. */
+export interface PeerOptions {
+  /** An IPv4 or IPv6 address without a zone. */
+  readonly address: string;
+  /** The address and port to which the peer has connected. */
+  readonly listener: SocketAddress;
+  readonly isTls: boolean;
   /** Whether the operator has named a range of proxies that contains the peer. Only then the peer's fields are believed. */
   readonly isTrusted: boolean;
-  readonly isTls: boolean;
-  /** The text of the peer's address. */
-  readonly address: Uint8Array;
-  readonly forLine: Uint8Array;
-  readonly protoLine: Uint8Array;
-  readonly portLine: Uint8Array;
-  /** The three lines one after the other. */
-  readonly lines: Uint8Array;
-  /** The element of Forwarded without `host`. */
-  readonly element: Uint8Array;
 }
 
-/**
- * Returns what endpoints are told about a peer. `address` is an IPv4 or IPv6 address without a zone, `port` the port of
- * the listener.
- */
-export function forwardedPeer({
-  address,
-  port,
-  isTls,
-  isTrusted,
-}: {
-  readonly address: string;
-  readonly port: number;
+/** The peer of a client's connection and what endpoints are told about the peer, built once per connection. */
+export class ForwardedPeer {
+  readonly listener: SocketAddress;
   readonly isTls: boolean;
   readonly isTrusted: boolean;
-}): ForwardedPeer {
-  const proto = isTls ? 'https' : 'http';
-  const forLine = fieldLine('X-Forwarded-For', address);
-  const protoLine = fieldLine('X-Forwarded-Proto', proto);
-  const portLine = fieldLine('X-Forwarded-Port', `${port}`);
-  // RFC 7239 §6: an IPv6 address is written in brackets, and so needs quotes.
-  const node = address.includes(':') ? `"[${address}]"` : address;
-  return {
-    isTrusted,
-    isTls,
-    address: asciiBytes(address),
-    forLine,
-    protoLine,
-    portLine,
-    lines: Uint8Array.of(...forLine, ...protoLine, ...portLine),
-    element: asciiBytes(`for=${node};proto=${proto}`),
-  };
+  /** X-Forwarded-For, -Proto and -Port as three lines. */
+  readonly lines: Uint8Array;
+  readonly #address: string;
+
+  constructor({ address, listener, isTls, isTrusted }: PeerOptions) {
+    this.listener = listener;
+    this.isTls = isTls;
+    this.isTrusted = isTrusted;
+    this.#address = address;
+    this.lines = Buffer.from(`${FOR_NAME}${address}\r\n${this.#protoLine}${this.#portLine}`, 'latin1');
+  }
+
+  /** The text of the peer's address. */
+  get address(): Uint8Array {
+    return asciiBytes(this.#address);
+  }
+
+  get forLine(): Uint8Array {
+    return asciiBytes(`${FOR_NAME}${this.#address}\r\n`);
+  }
+
+  get protoLine(): Uint8Array {
+    return asciiBytes(this.#protoLine);
+  }
+
+  get portLine(): Uint8Array {
+    return asciiBytes(this.#portLine);
+  }
+
+  /** The element of Forwarded without `host`. */
+  get element(): Uint8Array {
+    const address = this.#address;
+    // RFC 7239 §6: an IPv6 address is written in brackets, and so needs quotes.
+    const node = address.includes(':') ? `"[${address}]"` : address;
+    return asciiBytes(`for=${node};proto=${this.isTls ? 'https' : 'http'}`);
+  }
+
+  get #protoLine(): string {
+    return this.isTls ? 'X-Forwarded-Proto: https\r\n' : 'X-Forwarded-Proto: http\r\n';
+  }
+
+  get #portLine(): string {
+    return `X-Forwarded-Port: ${this.listener.port}\r\n`;
+  }
 }
 
-const FOR_PREFIX: Uint8Array = asciiBytes('X-Forwarded-For: ');
+const FOR_NAME = 'X-Forwarded-For: ';
+const FOR_PREFIX: Uint8Array = asciiBytes(FOR_NAME);
 const HOST_PREFIX: Uint8Array = asciiBytes('X-Forwarded-Host: ');
 const FORWARDED_PREFIX: Uint8Array = asciiBytes('Forwarded: ');
 const HOST_PARAMETER: Uint8Array = asciiBytes(';host="');

@@ -1,4 +1,6 @@
+import type { EndpointStats } from '@weir/model/data-plane';
 import type { RequestHeadParser } from '../h1/request-head.ts';
+import type { EndpointCookie } from './endpoint-cookie.ts';
 import type { ForwardedPeer } from './forwarded.ts';
 import type { CompiledFilters } from './header-filters.ts';
 
@@ -33,9 +35,13 @@ export interface RequestContext {
   targetRewrite: Uint8Array | undefined;
   /** The header filters of the route. */
   filters: CompiledFilters | undefined;
+  /** The cookie that names the endpoint of the client. Undefined if the Service has no sticky cookie. */
+  endpointCookie: EndpointCookie | undefined;
   /** Fills 16 bytes with random values. */
   fillRandom(this: void, memory: Uint8Array): void;
 
+  /** Result: the endpoint that the cookie of the client names, if any. */
+  cookieEndpoint: EndpointStats | undefined;
   /** Result: the options of Connection that the client sent, as bits of `CONNECTION_OPTION`. */
   connectionOptions: number;
   /** Result: whether the client waits for 100 (Continue). The caller answers `unknown` with 417. */

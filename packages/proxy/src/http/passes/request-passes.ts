@@ -1,8 +1,10 @@
 // What the proxy changes in a request head before an endpoint receives the head.
+import type { SocketAddress } from '../../transport/tcp-transport.ts';
 import { FIELD } from '../h1/head-fields.ts';
 import { METHOD } from '../h1/methods.ts';
 import { asciiBytes } from './byte-writer.ts';
 import { CONNECTION_OPTION, dropHopByHop, hasListMember, isValue } from './connection-options.ts';
+import { takeEndpointCookie } from './endpoint-cookie.ts';
 import { writeForwarded, writeXForwarded } from './forwarded.ts';
 import type { HeadEdit } from './head-edit.ts';
 import { applyHeaderFilters } from './header-filters.ts';
@@ -20,6 +22,7 @@ export const REQUEST_PASSES: readonly RequestPass[] = [
   checkExpectation,
   writeXForwarded,
   writeForwarded,
+  hideEndpointCookie,
   rewriteTarget,
   writeHost,
   writeVia,
@@ -80,21 +83,36 @@ function checkExpectation(edit: HeadEdit, context: RequestContext): void {
   else context.expectation = 'unknown';
 }
 
+/** Removes the cookie of the proxy, and finds out which endpoint the cookie names. */
+function hideEndpointCookie(edit: HeadEdit, context: RequestContext): void {
+  const { endpointCookie } = context;
+  context.cookieEndpoint = endpointCookie && takeEndpointCookie(edit, endpointCookie);
+}
+
 /** Sends the target that the route asks for, for example without the path prefix of the route. */
 function rewriteTarget(edit: HeadEdit, { targetRewrite }: RequestContext): void {
   edit.target = targetRewrite;
 }
 
-/** Sends exactly one Host: that of the route, otherwise the received one, otherwise that of the target. */
-function writeHost(edit: HeadEdit, { head, hostRewrite }: RequestContext): void {
+/** Sends exactly one Host: that of the route, the received one, that of the target, or that of the listener. */
+function writeHost(edit: HeadEdit, { head, hostRewrite, peer }: RequestContext): void {
   const first = edit.firstOf(FIELD.host);
   if (hostRewrite !== undefined) edit.replaceHost(hostRewrite, 0, hostRewrite.length);
   else if (first >= 0) {
     // RFC 9112 §3.2.2: the target's host replaces Host. The parser accepts no Host that differs from the target's.
     if (edit.countOf(FIELD.host) > 1) edit.dropAfter(first, FIELD.host);
   } else if (head.targetForm === 'absolute') edit.replaceHost(head.fields.bytes, head.hostStart, head.pathStart);
-  // RFC 9112 §3.2: a request without authority has an empty Host. An HTTP/1.0 client may have sent none.
-  else edit.replaceHost(head.fields.bytes, 0, 0);
+  else {
+    // RFC 9112 §3.2: every HTTP/1.1 request has a Host. An HTTP/1.0 client may send none, and many endpoints refuse an
+    // empty one.
+    const host = authorityOf(peer.listener);
+    edit.replaceHost(host, 0, host.length);
+  }
+}
+
+/** Returns the authority of a URI for this address (RFC 3986 §3.2.2: an IPv6 address stands in brackets). */
+function authorityOf({ address, port }: SocketAddress): Uint8Array {
+  return asciiBytes(address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`);
 }
 
 /** Appends this proxy to Via (RFC 9110 §7.6.3). */

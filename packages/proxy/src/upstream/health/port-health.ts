@@ -1,4 +1,5 @@
 import {
+  EJECTION_THRESHOLD_ANSWERS,
   type EjectionState,
   type EndpointHealth,
   endpointKey,
@@ -11,6 +12,8 @@ import {
   type RouteKey,
   recordConnectFailures,
   recordConnectSuccess,
+  recordFailedAnswers,
+  recordGoodAnswer,
   type UnhealthyEndpoint,
 } from '@weir/model/data-plane';
 import type { PassiveHealthReport } from '../connect-reports.ts';
@@ -42,10 +45,12 @@ export class PortHealth {
   /** The ejection states by endpoint key. Only endpoints with recent reports from workers have an entry. */
   readonly #ejections = new Map<string, EjectionState>();
 
-  recordPassiveHealth({ endpoint, succeeded, failures }: PassiveHealthReport, now: number): void {
+  recordPassiveHealth({ endpoint, succeeded, failures, answers }: PassiveHealthReport, now: number): void {
     let state = this.#ejections.get(endpoint) ?? INITIAL_EJECTION_STATE;
     if (succeeded) state = recordConnectSuccess(state, now);
     if (failures > 0) state = recordConnectFailures(state, failures, now);
+    if (answers === 'failed') state = recordFailedAnswers(state, now);
+    else if (answers === 'good') state = recordGoodAnswer(state, now);
     this.#ejections.set(endpoint, state);
   }
 
@@ -106,10 +111,15 @@ export class PortHealth {
         const why = `its ${healthCheckName(check.check)} check ${verdict}`;
         return [{ ...common, state: 'failing', why }];
       }
-      const { consecutiveFailures = 0 } = this.#ejections.get(key) ?? {};
       return ejectedKeys?.has(key)
-        ? [{ ...common, state: 'ejected', why: `${consecutiveFailures} connection attempts in a row failed` }]
+        ? [{ ...common, state: 'ejected', why: ejectionReason(this.#ejections.get(key) ?? INITIAL_EJECTION_STATE) }]
         : [];
     });
   }
+}
+
+function ejectionReason({ cause, consecutiveFailures }: EjectionState): string {
+  return cause === 'connects'
+    ? `${consecutiveFailures} connection attempts in a row failed`
+    : `${EJECTION_THRESHOLD_ANSWERS} requests in a row were answered with 502, 503 or 504, or not at all`;
 }

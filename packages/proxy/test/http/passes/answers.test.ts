@@ -122,7 +122,7 @@ describe('answers of Weir itself', () => {
       body: Buffer.alloc(length, 'x'),
       contentTypeLine: fieldLine('Content-Type', 'text/html'),
     });
-    const { fields, body } = parseAnswer(answer({ reason: 'no-endpoint', page: page(65_536) }));
+    const { fields, body } = parseAnswer(answer({ reason: 'no-endpoints', page: page(65_536) }));
     assert.equal(body, 'x'.repeat(65_536));
     assert.equal(fields.get('content-type'), 'text/html');
     assert.ok(parseAnswer(answer({ page: page(65_537) })).body.startsWith('404 Not Found'));

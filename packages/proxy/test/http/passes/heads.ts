@@ -4,7 +4,7 @@ import { METHOD } from '../../../src/http/h1/methods.ts';
 import { RequestHeadParser } from '../../../src/http/h1/request-head.ts';
 import { ResponseHeadParser } from '../../../src/http/h1/response-head.ts';
 import { ByteWriter } from '../../../src/http/passes/byte-writer.ts';
-import { forwardedPeer } from '../../../src/http/passes/forwarded.ts';
+import { ForwardedPeer, type PeerOptions } from '../../../src/http/passes/forwarded.ts';
 import { HeadEdit } from '../../../src/http/passes/head-edit.ts';
 import { writeRequestHead, writeResponseHead } from '../../../src/http/passes/head-writer.ts';
 import { compileHeaderFilters, type HeaderFilter } from '../../../src/http/passes/header-filters.ts';
@@ -12,9 +12,9 @@ import type { RequestContext } from '../../../src/http/passes/request-context.ts
 import { editRequest } from '../../../src/http/passes/request-passes.ts';
 import { editResponse, type ResponseContext } from '../../../src/http/passes/response-passes.ts';
 
-export const PEER: Parameters<typeof forwardedPeer>[0] = {
+export const PEER: PeerOptions = {
   address: '192.0.2.7',
-  port: 443,
+  listener: { address: '198.51.100.1', port: 443 },
   isTls: true,
   isTrusted: false,
 };
@@ -62,11 +62,13 @@ export function requestContext(
   let next = 0;
   return {
     head,
-    peer: forwardedPeer(PEER),
+    peer: new ForwardedPeer(PEER),
     writesForwarded: false,
     hostRewrite: undefined,
     targetRewrite: undefined,
     filters: compiled(options.headerFilters),
+    endpointCookie: undefined,
+    cookieEndpoint: undefined,
     fillRandom: (memory) => {
       next += 1;
       memory.fill(next);

@@ -5,7 +5,7 @@ import { METHOD } from '../../../src/http/h1/methods.ts';
 import { RequestHeadParser } from '../../../src/http/h1/request-head.ts';
 import { ResponseHeadParser } from '../../../src/http/h1/response-head.ts';
 import { ByteWriter } from '../../../src/http/passes/byte-writer.ts';
-import { forwardedPeer } from '../../../src/http/passes/forwarded.ts';
+import { ForwardedPeer } from '../../../src/http/passes/forwarded.ts';
 import { HeadEdit } from '../../../src/http/passes/head-edit.ts';
 import { writeRequestHead } from '../../../src/http/passes/head-writer.ts';
 import type { HeaderFilter } from '../../../src/http/passes/header-filters.ts';
@@ -137,7 +137,7 @@ test('a forwarded request has one Host, one framing and every end-to-end field a
       const received = parseRequest(bytes);
       const context = requestContext(received, {
         ...options,
-        peer: forwardedPeer({ ...PEER, isTrusted }),
+        peer: new ForwardedPeer({ ...PEER, isTrusted }),
         hostRewrite: hostRewrite === undefined ? undefined : bytesOf(hostRewrite),
         targetRewrite: targetRewrite === undefined ? undefined : bytesOf(targetRewrite),
       });
@@ -145,11 +145,7 @@ test('a forwarded request has one Host, one framing and every end-to-end field a
       const sentPairs = ((): readonly Pair[] => {
         // More than 32 names in Connection are refused.
         if (head === undefined) return fc.pre(false) as never;
-        const text = Buffer.from(head).toString('latin1');
-        // The strict parser refuses an empty Host, which only a request without a host gets.
-        const sent = text.includes('\r\nHost: \r\n') ? text.replace('\r\nHost: \r\n', '\r\nHost: none\r\n') : text;
-        assert.equal(received.hostStart === received.hostEnd && hostRewrite === undefined, sent !== text);
-        const parsed = parseRequest(Buffer.from(sent, 'latin1'));
+        const parsed = parseRequest(head);
         assert.equal(parsed.minorVersion, 1);
         assert.equal(parsed.methodId, received.methodId);
         assert.equal(parsed.framing.kind, received.framing.kind);

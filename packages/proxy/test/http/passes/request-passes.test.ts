@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { CONNECTION_OPTION } from '../../../src/http/passes/connection-options.ts';
-import { forwardedPeer } from '../../../src/http/passes/forwarded.ts';
+import { ForwardedPeer } from '../../../src/http/passes/forwarded.ts';
 import { HeadEdit } from '../../../src/http/passes/head-edit.ts';
 import type { RequestContext } from '../../../src/http/passes/request-context.ts';
 import { editRequest, REQUEST_PASSES } from '../../../src/http/passes/request-passes.ts';
@@ -20,7 +20,7 @@ const VIA = 'Via: 1.1 weir';
 const REQUEST_ID = 'X-Request-Id: 01010101010101010101010101010101';
 const TRACEPARENT = 'traceparent: 00-01010101010101010101010101010101-0202020202020202-01';
 const ADDED = [...FORWARDED, VIA, REQUEST_ID, TRACEPARENT];
-const TRUSTED = { peer: forwardedPeer({ ...PEER, isTrusted: true }) };
+const TRUSTED = { peer: new ForwardedPeer({ ...PEER, isTrusted: true }) };
 const VALID_TRACE = 'traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
 /** Asserts what an endpoint gets of a request with these fields beside Host, without what every request gets. */
@@ -42,6 +42,7 @@ test('the passes run in the documented order', () => {
       'checkExpectation',
       'writeXForwarded',
       'writeForwarded',
+      'hideEndpointCookie',
       'rewriteTarget',
       'writeHost',
       'writeVia',
@@ -165,7 +166,11 @@ describe('Expect', () => {
 describe('request line and Host', () => {
   const cases: readonly { readonly name: string; readonly lines: string[]; readonly expected: string[] }[] = [
     { name: 'HTTP/1.0 becomes HTTP/1.1', lines: ['GET /x HTTP/1.0', HOST], expected: ['GET /x HTTP/1.1', HOST] },
-    { name: 'a missing Host becomes empty', lines: ['GET /x HTTP/1.0'], expected: ['GET /x HTTP/1.1', 'Host: '] },
+    {
+      name: 'a missing Host becomes the address of the listener',
+      lines: ['GET /x HTTP/1.0'],
+      expected: ['GET /x HTTP/1.1', 'Host: 198.51.100.1:443'],
+    },
     {
       name: 'absolute-form becomes origin-form',
       lines: ['GET http://shop.example:81/x?y HTTP/1.1', 'A: 1', 'Host: shop.example:81'],
@@ -191,6 +196,11 @@ describe('request line and Host', () => {
   for (const { name, lines, expected } of cases) {
     test(name, () => assert.deepEqual(forwardRequest(lines).slice(0, expected.length), expected));
   }
+
+  test('a missing Host becomes the IPv6 address of the listener in brackets', () => {
+    const peer = new ForwardedPeer({ ...PEER, listener: { address: '2001:db8::1', port: 8_080 } });
+    assert.equal(forwardRequest(['GET /x HTTP/1.0'], { peer })[1], 'Host: [2001:db8::1]:8080');
+  });
 
   test('the rewrites of the route replace target and Host, and X-Forwarded-Host keeps the host of the client', () => {
     const lines = forwardRequest([LINE, 'A: 1', HOST, 'B: 2'], {
@@ -237,7 +247,7 @@ describe('X-Forwarded-* and Forwarded', () => {
   test('Forwarded is written if the operator asks for the field', () => {
     const forwarded = (fields: string[], peer: Partial<typeof PEER>): string | undefined =>
       forwardRequest([LINE, 'Host: shop.example:81', ...fields], {
-        peer: forwardedPeer({ ...PEER, ...peer }),
+        peer: new ForwardedPeer({ ...PEER, ...peer }),
         writesForwarded: true,
       }).find((line) => line.startsWith('Forwarded'));
     const received = ['Forwarded: for=10.0.0.1', 'Forwarded: for=10.0.0.2;by=_x'];

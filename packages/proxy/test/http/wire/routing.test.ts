@@ -229,6 +229,38 @@ test('answers with 421 on a TLS connection for a Service with another certificat
   assert.equal((await ask(client, get('web.example', '/c'))).body, 'web web.example /c');
 });
 
+test('serves a host over TLS although one of the Services that share the host is suspended or has no endpoint', async () => {
+  await using fleet = await startFleet();
+  await using web = await NamedServer.start('web');
+  await using api = await NamedServer.start('api');
+  const tls = terminatingTls();
+  const overTls = (name: string, server: NamedServer, over: Partial<TestService>): TestService =>
+    httpService(name, server, {
+      ...tls,
+      ...over,
+      settings: { ...tls.settings, hosts: ['web.example'], ...over.settings },
+    });
+  const tlsClient = { tls: { ...TRUSTING_CLIENT, servername: 'web.example' } };
+  const withApi = (over: Partial<TestService>): TestService =>
+    overTls('api', api, { settings: { pathPrefix: '/api' }, ...over });
+  await fleet.serve(overTls('web', web, {}), withApi({ endpoints: [] }));
+  const proxy = await fleet.proxy({ fleetSecret: FLEET_SECRET });
+  await proxy.ready;
+  {
+    await using client = await connectTo(fleet, tlsClient);
+    assert.equal((await ask(client, get('web.example', '/a'))).body, 'web web.example /a');
+    assert.equal((await ask(client, get('web.example', '/api/b'))).status, 503);
+    assert.equal((await ask(client, get('web.example', '/c'))).body, 'web web.example /c');
+  }
+  await fleet.serve(overTls('web', web, {}), withApi({}));
+  await fleet.cutOff({ kind: 'service', namespace: 'shop', service: 'web' });
+  await eventually(async () => {
+    await using client = await connectTo(fleet, tlsClient);
+    assert.equal((await ask(client, get('web.example', '/api/b'))).body, 'api web.example /api/b');
+    assert.equal((await ask(client, get('web.example', '/a'))).status, 403);
+  });
+});
+
 test('answers with 404 for other hosts and paths at a listener of one Service', async () => {
   await using fleet = await startFleet();
   await using web = await NamedServer.start('web');

@@ -27,7 +27,13 @@ const MAX_UNREAD_BYTES = 32_768;
 /** Fewer seconds than two steps take, and more than one step takes. */
 const IDLE_SECONDS = 90;
 const NONE = Number.POSITIVE_INFINITY;
-const UNLIMITED = { connections: NONE, newConnectionsPerSecond: NONE, inBitsPerSecond: NONE, outBitsPerSecond: NONE };
+const UNLIMITED = {
+  connections: NONE,
+  newConnectionsPerSecond: NONE,
+  inBitsPerSecond: NONE,
+  outBitsPerSecond: NONE,
+  requestsPerSecond: NONE,
+};
 
 const text = randomBytes(BYTES / 2).toString('hex');
 

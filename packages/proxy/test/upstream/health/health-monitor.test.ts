@@ -11,6 +11,7 @@ import {
   type RoutingTable,
 } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
+import type { PassiveHealthReport } from '../../../src/upstream/connect-reports.ts';
 import { failed, PASSED } from '../../../src/upstream/health/check.ts';
 import { HealthMonitor } from '../../../src/upstream/health/health-monitor.ts';
 import type { WorkerCommand } from '../../../src/worker/messages.ts';
@@ -76,7 +77,7 @@ function setUpMonitor(...services: TestService[]): MonitorSetup {
       table = next;
     },
     async fail(endpoint = '', failures = 3) {
-      monitor.recordPassiveHealth([{ listener: LISTENER, endpoint, succeeded: false, failures }]);
+      monitor.recordPassiveHealth([{ listener: LISTENER, endpoint, succeeded: false, failures, answers: undefined }]);
       await clock.advance(100);
     },
   };
@@ -107,6 +108,22 @@ test('readmits an ejected endpoint after a time, and leaves no timer when closed
   assert.equal(clock.pendingTimers, 0);
 });
 
+test('ejects an endpoint that fails to answer until its first good answer, whatever its connections do', async () => {
+  const { clock, excludedByListener, monitor } = setUpMonitor(web(ENDPOINTS));
+  const report = async (over: Partial<PassiveHealthReport>): Promise<readonly string[] | undefined> => {
+    const [endpoint = ''] = KEYS;
+    const nothing = { listener: LISTENER, endpoint, succeeded: false, failures: 0, answers: undefined };
+    monitor.recordPassiveHealth([{ ...nothing, ...over }]);
+    await clock.advance(100);
+    return excludedByListener.get(LISTENER);
+  };
+  assert.deepEqual(await report({ answers: 'failed' }), [KEYS[0]]);
+  assert.deepEqual(await report({ succeeded: true }), [KEYS[0]]);
+  assert.match([...monitor.unhealthy()][0]?.endpoints[0]?.why ?? '', /5 requests in a row/);
+  assert.deepEqual(await report({ answers: 'good' }), []);
+  monitor.close();
+});
+
 test('ejects at most half of the endpoints: those that failed first', async () => {
   const { excludedByListener, fail, monitor } = setUpMonitor(web(ENDPOINTS));
   for (const key of [3, 1, 0, 2].map((index) => KEYS[index])) await fail(key);
@@ -118,7 +135,9 @@ test('sends one command for endpoints that failed together', async () => {
   const { clock, commands, monitor } = setUpMonitor(web(ENDPOINTS));
   for (const endpoint of KEYS.slice(0, 2)) {
     for (let worker = 0; worker < 4; worker += 1) {
-      monitor.recordPassiveHealth([{ listener: LISTENER, endpoint, succeeded: false, failures: 30 }]);
+      monitor.recordPassiveHealth([
+        { listener: LISTENER, endpoint, succeeded: false, failures: 30, answers: undefined },
+      ]);
     }
   }
   await clock.advance(1_000);

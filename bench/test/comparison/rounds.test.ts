@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rotatedOrders, roundsPerStart } from '../../src/l4/rounds.ts';
+import { rotatedOrders, roundsPerStart } from '../../src/comparison/rounds.ts';
 
 test('alternates two subjects', () => {
   assert.deepEqual(rotatedOrders(['weir', 'haproxy'], 3), [

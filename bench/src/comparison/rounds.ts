@@ -1,13 +1,13 @@
 import { logProgress } from '../report/run-metadata.ts';
 import type { SubjectName } from '../subjects/subject.ts';
-import type { L4Reading, ScenarioReadings, TargetRatios } from './l4-result.ts';
-import type { L4Run } from './l4-run.ts';
-import type { Load } from './loads.ts';
+import type { Reading, ScenarioReadings, TargetRatios } from './comparison-result.ts';
+import type { ComparisonRun } from './comparison-run.ts';
+import type { Load } from './load.ts';
 import type { MeasuredSubject } from './measured-subject.ts';
 
-export type LoadOptions = {
+export type LoadOptions<Backend extends string> = {
   /** Starts the subjects. Disposing `during` stops the subjects. */
-  readonly startSubjects: (during: AsyncDisposableStack) => Promise<readonly MeasuredSubject[]>;
+  readonly startSubjects: (during: AsyncDisposableStack) => Promise<readonly MeasuredSubject<Backend>[]>;
   readonly targets: TargetRatios;
   readonly judgedSubject?: SubjectName;
   /** Name of the scenario; default: the title of the load. */
@@ -21,15 +21,19 @@ const WARM_UP_SECONDS = 4;
  * Measures the CPU time that a load costs each subject. All subjects restart every few rounds, because the CPU times of two processes
  * of the same program differ by up to 15 % for as long as the processes run. Only new processes average this difference out.
  */
-export async function measureLoad(run: L4Run, load: Load, options: LoadOptions): Promise<ScenarioReadings[]> {
+export async function measureLoad<Backend extends string, Name extends SubjectName>(
+  run: ComparisonRun<Backend, Name>,
+  load: Load<Backend>,
+  options: LoadOptions<Backend>,
+): Promise<ScenarioReadings[]> {
   const { startSubjects, targets, judgedSubject, title = load.title } = options;
   const { rounds, seconds } = run.options;
-  const readings = new Map<SubjectName, L4Reading[]>();
+  const readings = new Map<SubjectName, Reading[]>();
   for (const roundCount of roundsPerStart(rounds)) {
     await using during = new AsyncDisposableStack();
     const subjects = await startSubjects(during);
     if (subjects.length === 0) return [];
-    const added = await measureRounds<L4Reading>(run, {
+    const added = await measureRounds<Backend, Reading>(run, {
       title,
       subjects,
       measure: (subject) => subject.runLoad(load, seconds),
@@ -52,11 +56,11 @@ export async function measureLoad(run: L4Run, load: Load, options: LoadOptions):
   ];
 }
 
-export type RoundsOptions<T> = {
+export type RoundsOptions<Backend extends string, T> = {
   readonly title: string;
-  readonly subjects: readonly MeasuredSubject[];
+  readonly subjects: readonly MeasuredSubject<Backend>[];
   /** Measures one subject in one round. */
-  readonly measure: (subject: MeasuredSubject) => Promise<T>;
+  readonly measure: (subject: MeasuredSubject<Backend>) => Promise<T>;
   readonly format: (reading: T) => string;
   readonly rounds?: number;
   /** Number of measurements of each subject before the first round. Their readings are dropped. */
@@ -64,7 +68,10 @@ export type RoundsOptions<T> = {
 };
 
 /** Measures every subject once in each round, and verifies the ledgers at the end. */
-export async function measureRounds<T>(run: L4Run, options: RoundsOptions<T>): Promise<Map<SubjectName, T[]>> {
+export async function measureRounds<Backend extends string, T>(
+  run: { readonly options: { readonly rounds: number; readonly signal: AbortSignal } },
+  options: RoundsOptions<Backend, T>,
+): Promise<Map<SubjectName, T[]>> {
   const { title, subjects, measure, format, rounds = run.options.rounds, warmUps = 1 } = options;
   const readings = new Map<SubjectName, T[]>(subjects.map(({ subject }) => [subject.name, []]));
   if (warmUps > 0) logProgress(`${title}: warming up`);

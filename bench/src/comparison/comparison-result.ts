@@ -3,7 +3,7 @@ import { formatMedian, formatQuartiles, markdownTable } from '../report/markdown
 import { formatHeadline, type RunMetadata } from '../report/run-metadata.ts';
 import type { SubjectName } from '../subjects/subject.ts';
 
-export type L4Result = RunMetadata & {
+export type ComparisonResult = RunMetadata & {
   readonly rounds: number;
   readonly seconds: number;
   readonly subjects: readonly { readonly name: SubjectName; readonly description: string }[];
@@ -28,7 +28,7 @@ export type TargetRatios = Readonly<Partial<Record<SubjectName, number>>>;
 /** All readings of one scenario. */
 export type ScenarioReadings = ScenarioDescription & {
   /** Readings by subject. The readings with the same index belong to the same round. */
-  readonly readings: Readonly<Partial<Record<SubjectName, readonly L4Reading[]>>>;
+  readonly readings: Readonly<Partial<Record<SubjectName, readonly Reading[]>>>;
 };
 
 /** The summary of one scenario, as stored in a result. */
@@ -37,7 +37,7 @@ export type ScenarioSummary = ScenarioDescription & {
 };
 
 /** The reading of one subject in one round. `figure` is in the unit of the scenario. */
-export type L4Reading = {
+export type Reading = {
   readonly figure: number;
   /** CPU time that the subject's process used in the round, outside of the kernel; `systemMs`: in the kernel. */
   readonly userMs: number;
@@ -78,11 +78,11 @@ function referenceSubjects(targets: TargetRatios): SubjectName[] {
   return [...new Set<SubjectName>(['haproxy', 'envoy', ...(Object.keys(targets) as SubjectName[])])];
 }
 
-function figures(readings: readonly L4Reading[] = []): number[] {
+function figures(readings: readonly Reading[] = []): number[] {
   return readings.map(({ figure }) => figure);
 }
 
-function userShareOf(readings: readonly L4Reading[] = []): number | null {
+function userShareOf(readings: readonly Reading[] = []): number | null {
   const userMs = readings.reduce((sum, reading) => sum + reading.userMs, 0);
   const systemMs = readings.reduce((sum, reading) => sum + reading.systemMs, 0);
   return userMs + systemMs === 0 ? null : userMs / (userMs + systemMs);
@@ -95,7 +95,7 @@ const SUBJECT_TITLES: Readonly<Partial<Record<SubjectName, string>>> = {
 };
 
 /** Formats a table with one row for each scenario and subject. Each reference subject has a column with the ratio to that subject. */
-export function formatL4Result(result: L4Result): string {
+export function formatComparison(result: ComparisonResult): string {
   const { rounds, seconds, scenarios, subjects, leftOut } = result;
   const references = referencesIn(scenarios);
   const header = [

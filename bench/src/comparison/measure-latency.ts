@@ -1,43 +1,61 @@
-import { MESSAGE_BYTES } from '../load/echo-connection.ts';
-import { type OpenLoopReport, runOpenLoop } from '../load/generators.ts';
-import { type TrafficBounds, trafficBetween } from '../measure/traffic-bounds.ts';
+import type { OpenLoopReport } from '../load/generators.ts';
+import type { TrafficBounds } from '../measure/traffic-bounds.ts';
 import { logProgress } from '../report/run-metadata.ts';
-import type { Subject, SubjectName, TrafficTotals } from '../subjects/subject.ts';
-import type { L4Reading, ScenarioReadings } from './l4-result.ts';
-import type { L4Run } from './l4-run.ts';
+import type { SubjectName } from '../subjects/subject.ts';
+import type { Reading, ScenarioReadings } from './comparison-result.ts';
+import type { ComparisonRun } from './comparison-run.ts';
 import { MeasuredSubject } from './measured-subject.ts';
 import { measureRounds } from './rounds.ts';
 
-const CONNECTIONS = 64;
+/** Messages that are sent at a fixed rate, and answered by the backend. */
+export type OpenLoop<Backend extends string> = {
+  readonly backend: Backend;
+  /** What is sent, in the plural. */
+  readonly unit: 'messages' | 'requests';
+  /** Subjects that are not measured, because they do not sustain the rate. */
+  readonly tooSlow?: readonly SubjectName[];
+  run(port: number, options: { readonly rate: number; readonly seconds: number }): Promise<OpenLoopReport>;
+  trafficOf(report: OpenLoopReport): TrafficBounds;
+};
+
 const MAX_REFERENCE_P99_MS = 10;
-type LatencyReading = { readonly p50: L4Reading; readonly p99: L4Reading };
+type LatencyReading = { readonly p50: Reading; readonly p99: Reading };
 
 /**
- * Measures the latency of an echo at one rate for all subjects. The rate is half of the highest rate that the reference subject
+ * Measures the latency of an open loop at one rate for all subjects. The rate is half of the highest rate that the reference subject
  * sustains with a 99th percentile below 10 ms. The reference subject is HAProxy if selected, otherwise the first subject.
  */
-export async function measureLatency(run: L4Run): Promise<ScenarioReadings[]> {
-  const selected = await run.sharedSubjects('echo');
+export async function measureLatency<Backend extends string, Name extends SubjectName>(
+  run: ComparisonRun<Backend, Name>,
+  openLoop: OpenLoop<Backend>,
+): Promise<ScenarioReadings[]> {
+  const running = await run.sharedSubjects(openLoop.backend);
+  const selected = running.filter(({ subject }) => openLoop.tooSlow?.includes(subject.name) !== true);
   const reference = selected.find(({ subject }) => subject.name === 'haproxy') ?? selected[0];
   if (reference === undefined) return [];
-  const rate = Math.round((await findHighestRateThrough(reference, run)) / 2);
-  const title = `latency at ${rate} messages a second`;
-  const readings = await measureRounds<LatencyReading>(run, {
+  const rate = Math.round((await findHighestRateThrough(reference, { openLoop, signal: run.options.signal })) / 2);
+  const title = `latency at ${rate} ${openLoop.unit} a second`;
+  const readings = await measureRounds<Backend, LatencyReading>(run, {
     title,
-    subjects: [...selected, new MeasuredSubject(directSubject(run))],
-    measure: (subject) => measureOnce(subject, { rate, seconds: run.options.seconds }),
+    subjects: [...selected, new MeasuredSubject(run.options.direct, run.options.checks)],
+    measure: (subject) => measureOnce(subject, openLoop, { rate, seconds: run.options.seconds }),
     format: ({ p50, p99 }) => `${p50.figure.toFixed(0)} / ${p99.figure.toFixed(0)}`,
   });
   return latencyReadings(title, readings);
 }
 
 /** Finds the highest rate that the subject sustains. A rate gets a second try, because another process may disturb the first try. */
-function findHighestRateThrough(reference: MeasuredSubject, run: L4Run): Promise<number> {
+function findHighestRateThrough<Backend extends string>(
+  reference: MeasuredSubject<Backend>,
+  { openLoop, signal }: { readonly openLoop: OpenLoop<Backend>; readonly signal: AbortSignal },
+): Promise<number> {
   const isSustained = async (rate: number): Promise<boolean> => {
-    run.options.signal.throwIfAborted();
-    const report = await runMessages(reference, { rate, seconds: 1 });
+    signal.throwIfAborted();
+    const report = await runOnce(reference, openLoop, { rate, seconds: 1 });
     const p99Ms = report.kind === 'measured' ? report.p99 / 1000 : Number.POSITIVE_INFINITY;
-    logProgress(`latency: ${rate} messages a second through ${reference.subject.name}: p99 ${p99Ms.toFixed(1)} ms`);
+    logProgress(
+      `latency: ${rate} ${openLoop.unit} a second through ${reference.subject.name}: p99 ${p99Ms.toFixed(1)} ms`,
+    );
     return p99Ms < MAX_REFERENCE_P99_MS;
   };
   return findHighestRate(async (rate) => (await isSustained(rate)) || (await isSustained(rate)), {
@@ -55,7 +73,7 @@ export function latencyReadings(
   title: string,
   readings: ReadonlyMap<SubjectName, readonly LatencyReading[]>,
 ): ScenarioReadings[] {
-  const readingsOf = (percentile: keyof LatencyReading): [SubjectName, L4Reading[]][] =>
+  const readingsOf = (percentile: keyof LatencyReading): [SubjectName, Reading[]][] =>
     [...readings].map(([name, list]) => [name, list.map((reading) => reading[percentile])]);
   const direct = readings.get('direct') ?? [];
   const added = readingsOf('p50')
@@ -69,48 +87,32 @@ export function latencyReadings(
 }
 
 /** Subtracts the figure of `base`. Returns a figure of at least 1 µs, because latencies are measured in steps of 1 µs. */
-function subtractReading(reading: L4Reading, base: L4Reading | undefined): L4Reading {
+function subtractReading(reading: Reading, base: Reading | undefined): Reading {
   return { ...reading, figure: Math.max(1, reading.figure - (base?.figure ?? 0)) };
 }
 
-async function measureOnce(
-  subject: MeasuredSubject,
-  options: { readonly rate: number; readonly seconds: number },
+type Rate = { readonly rate: number; readonly seconds: number };
+
+async function measureOnce<Backend extends string>(
+  subject: MeasuredSubject<Backend>,
+  openLoop: OpenLoop<Backend>,
+  options: Rate,
 ): Promise<LatencyReading> {
-  const { value: report, userMs, systemMs } = await subject.withCpuTime(() => runMessages(subject, options));
+  const { value: report, userMs, systemMs } = await subject.withCpuTime(() => runOnce(subject, openLoop, options));
   if (report.kind === 'overloaded') {
-    throw new Error(`${subject.subject.name} does not sustain ${options.rate} messages a second`);
+    throw new Error(`${subject.subject.name} does not sustain ${options.rate} ${openLoop.unit} a second`);
   }
   return { p50: { userMs, systemMs, figure: report.p50 }, p99: { userMs, systemMs, figure: report.p99 } };
 }
 
-async function runMessages(
-  subject: MeasuredSubject,
-  options: { readonly rate: number; readonly seconds: number },
+async function runOnce<Backend extends string>(
+  subject: MeasuredSubject<Backend>,
+  { backend, run, trafficOf }: OpenLoop<Backend>,
+  options: Rate,
 ): Promise<OpenLoopReport> {
-  const report = await runOpenLoop({ port: subject.subject.ports.echo, connections: CONNECTIONS, ...options });
-  subject.addExpectedTraffic('echo', messageTraffic(report));
+  const report = await run(subject.subject.ports[backend], options);
+  subject.addExpectedTraffic(backend, trafficOf(report));
   return report;
-}
-
-function messageTraffic(report: OpenLoopReport): TrafficBounds {
-  const [min, max] = report.kind === 'measured' ? [report.messages, report.messages] : [report.echoed, report.sent];
-  const totalsOf = (messages: number): TrafficTotals => {
-    const bytes = messages * MESSAGE_BYTES;
-    return { receivedBytes: bytes, sentBytes: bytes, connections: CONNECTIONS };
-  };
-  return trafficBetween(totalsOf(min), totalsOf(max));
-}
-
-/** Returns a subject without a proxy, to measure the latency of the load generator, the echo backend and the kernel. */
-function directSubject({ options: { backends } }: L4Run): Subject {
-  return {
-    name: 'direct',
-    description: 'no proxy',
-    pid: backends.echoPid,
-    ports: backends.ports,
-    [Symbol.asyncDispose]: async () => {},
-  };
 }
 
 /**

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
-  formatL4Result,
-  type L4Reading,
-  type L4Result,
+  type ComparisonResult,
+  formatComparison,
+  type Reading,
   type ScenarioReadings,
   summarizeScenario,
-} from '../../src/l4/l4-result.ts';
+} from '../../src/comparison/comparison-result.ts';
 import { formatResultFile, reasonToDiscardComparison } from '../../src/report/save-result.ts';
 
-const reading = (figure: number): L4Reading => ({ figure, userMs: 250, systemMs: 750 });
+const reading = (figure: number): Reading => ({ figure, userMs: 250, systemMs: 750 });
 
 const keptConnections: ScenarioReadings = {
   name: 'kept connections',
@@ -38,7 +38,7 @@ const limits: ScenarioReadings = {
   readings: { weir: [reading(10), reading(10)], 'weir-limits': [reading(11), reading(11)] },
 };
 
-const resultOf = (...scenarios: ScenarioReadings[]): L4Result => ({
+const resultOf = (...scenarios: ScenarioReadings[]): ComparisonResult => ({
   at: '2026-03-04T05:06:07.000Z',
   commit: 'abc1234',
   modified: false,
@@ -72,7 +72,7 @@ describe('a result of l4', () => {
 
   test('is a Markdown table that shows whether Weir meets its targets', () => {
     const result = resultOf(keptConnections);
-    const lines = formatL4Result(result).split('\n');
+    const lines = formatComparison(result).split('\n');
     assert.equal(
       lines[0],
       '2026-03-04, abc1234, 2 × a processor, envoy 1.2.3, 2 rounds of 1 s, load 0.3 before, 1.0 after, CPU steal 1.5 %',
@@ -96,7 +96,7 @@ describe('a result of l4', () => {
 
   test('lists the configurations of subjects, and why subjects are left out', () => {
     assert.match(
-      formatL4Result({
+      formatComparison({
         ...resultOf(keptConnections),
         subjects: [{ name: 'weir', description: 'one worker' }],
         leftOut: ['envoy: no wheel'],
@@ -129,8 +129,8 @@ describe('a result file', () => {
   });
 });
 
-function cellsOf(result: L4Result, subject: string): string[] {
-  const rows = formatL4Result(result)
+function cellsOf(result: ComparisonResult, subject: string): string[] {
+  const rows = formatComparison(result)
     .split('\n')
     .map((line) => line.split('|').map((cell) => cell.trim()));
   return (rows.find((cells) => cells[3] === subject) ?? []).slice(1, -1);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { echoServer } from '@weir/testkit';
-import type { L4Reading } from '../../src/l4/l4-result.ts';
-import { findHighestRate, latencyReadings } from '../../src/l4/measure-latency.ts';
+import type { Reading } from '../../src/comparison/comparison-result.ts';
+import { findHighestRate, latencyReadings } from '../../src/comparison/measure-latency.ts';
 import { runOpenLoop } from '../../src/load/generators.ts';
 import { LatencyHistogram } from '../../src/measure/statistics.ts';
 
@@ -45,7 +45,7 @@ describe('findHighestRate', () => {
   });
 });
 
-const latencyReading = (p50: number, p99: number): { p50: L4Reading; p99: L4Reading } => {
+const latencyReading = (p50: number, p99: number): { p50: Reading; p99: Reading } => {
   const reading = { userMs: 1, systemMs: 1 };
   return { p50: { ...reading, figure: p50 }, p99: { ...reading, figure: p99 } };
 };

@@ -1,0 +1,72 @@
+import { connectClient } from '@weir/testkit';
+import type { Subject } from '../../subjects/subject.ts';
+import { startWeirServices, type WeirOptions } from '../../subjects/weir.ts';
+import { serviceManifest, tenantPolicyManifest, tlsSecretManifest } from '../../subjects/weir-manifests.ts';
+import type { L7Listener, L7Ports } from '../listeners.ts';
+import { ROUTES } from '../routes.ts';
+import { freeL7Ports, type L7SubjectInput } from './subject-input.ts';
+
+const NAMESPACE = 'bench';
+const SECRET = 'bench-tls';
+
+/**
+ * Starts Weir with metering, and with limits that are never reached. The Services of the listener `routes` exist only if the listener is
+ * measured, because each of its 1,000 routes is a Service.
+ */
+export async function startWeirHttp(
+  input: L7SubjectInput,
+  { listener, ...options }: WeirOptions & { readonly listener?: L7Listener },
+): Promise<Subject<L7Listener>> {
+  const ports = await freeL7Ports();
+  const hasRoutes = listener === 'routes';
+  const subject = await startWeirServices<L7Listener>(
+    {
+      manifests: weirHttpManifests(ports, { ...input, hasRoutes }),
+      ports,
+      backends: hasRoutes ? ['http', 'https', 'http2', 'routes'] : ['http', 'https', 'http2'],
+      standaloneArguments: hasRoutes ? ['--shared-ports', String(ports.routes)] : [],
+    },
+    { ...options, limits: 'inactive' },
+  );
+  if (listener !== 'http2') return subject;
+  const reason = await http2RefusalOf(ports.http2);
+  return reason === undefined ? subject : { ...subject, unsupported: { ...subject.unsupported, http2: reason } };
+}
+
+export function weirHttpManifests(
+  ports: L7Ports,
+  { backendPort, certificate, hasRoutes }: L7SubjectInput & { readonly hasRoutes: boolean },
+): string {
+  const service = (name: string, port: number, annotations: Readonly<Record<string, string>> = {}): string =>
+    serviceManifest(
+      { name, namespace: NAMESPACE, protocol: 'TCP', port, appProtocol: 'http', annotations },
+      { target: backendPort, addresses: ['127.0.0.1'] },
+    );
+  const routes = ROUTES.map(({ host, pathPrefix }, index) =>
+    service(`routes-${index}`, ports.routes, { hosts: host, 'path-prefix': pathPrefix }),
+  );
+  return [
+    service('http', ports.http),
+    service('https', ports.https, { 'tls-secret': SECRET, 'tls-ports': String(ports.https) }),
+    tlsSecretManifest({ name: SECRET, namespace: NAMESPACE }, certificate),
+    service('http2', ports.http2),
+    ...(hasRoutes ? routes : []),
+    tenantPolicyManifest('inactive', hasRoutes ? ['*.example'] : []),
+  ].join('---\n');
+}
+
+const CONNECTION_PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
+const EMPTY_SETTINGS = '\0\0\0\x04\0\0\0\0\0';
+/** The length of the header of a frame, and the position of its type (RFC 9113 §4.1). */
+const FRAME_HEADER_BYTES = 9;
+const FRAME_TYPE_AT = 3;
+const SETTINGS = 4;
+
+/** Returns why the listener does not accept HTTP/2 with prior knowledge; undefined if its first frame is SETTINGS (RFC 9113 §3.4). */
+async function http2RefusalOf(port: number): Promise<string | undefined> {
+  await using client = await connectClient({ port });
+  await client.send(Buffer.from(CONNECTION_PREFACE + EMPTY_SETTINGS, 'latin1'));
+  const answer = await client.take(FRAME_HEADER_BYTES);
+  if (answer[FRAME_TYPE_AT] === SETTINGS) return undefined;
+  return `HTTP/2 is not supported yet: the connection preface is answered with ${JSON.stringify(answer.toString('latin1'))}`;
+}

@@ -1,0 +1,203 @@
+import { type EndpointStats, httpsRedirectPort, type Route } from '@weir/model/data-plane';
+import type { Admission } from '../limits/admission.ts';
+import { countRequestRefusal } from '../metering/counters.ts';
+import { RequestMeter } from '../metering/request-meter.ts';
+import type { HeadFields } from './h1/head-fields.ts';
+import { METHOD } from './h1/methods.ts';
+import type { RequestHeadParser } from './h1/request-head.ts';
+import type { ResponseHeadParser } from './h1/response-head.ts';
+import { type ResponseClient, writeAnswer, writeRequest, writeResponse, writtenRequest } from './heads.ts';
+import { hstsLineFor, REDIRECT_STATUS, writeHttpsRedirect } from './https-policy.ts';
+import { reserveHead, type Sink, writeChunkedEnd, writeData } from './message-output.ts';
+import { type AnswerFormat, answerFormatFor } from './passes/answer-format.ts';
+import { closesConnection, ERROR_REASONS, type ErrorReason } from './passes/error-answer.ts';
+import type { ForwardedPeer } from './passes/forwarded.ts';
+import type { CompiledFilters } from './passes/header-filters.ts';
+import type { RoutedTo } from './request-router.ts';
+
+export const SWITCHING_PROTOCOLS = 101;
+
+/** The part of the connection that a request needs. */
+export interface RequestConnection {
+  readonly peer: ForwardedPeer;
+  readonly route: Route;
+  readonly admission: Pick<Admission, 'admitRequest'>;
+  readonly counters: Float64Array;
+  /** Milliseconds of the clock that measures requests. */
+  readonly now: number;
+}
+
+/**
+ * The request that a client connection carries: what its answer depends on, and how it is counted. All `write` methods
+ * add to the `output` of this thread. One instance is used for all requests of a connection.
+ */
+export class CurrentRequest {
+  /** The method (`METHOD`). */
+  method: number = METHOD.other;
+  hasBody = false;
+  /** The endpoint that the sticky cookie of the client names, if any. */
+  cookieEndpoint: EndpointStats | undefined;
+  /** Whether a part of the response was written for the client. */
+  hasResponse = false;
+  /** Whether the connection must end after the response. */
+  closesAfterResponse = false;
+  readonly #connection: RequestConnection;
+  readonly #meter = new RequestMeter();
+  #clientMinorVersion = 1;
+  #isWebSocket = false;
+  #isChunked = false;
+  #isChunkedResponse = false;
+  /** How many more bytes the body may have. */
+  #bodyBytesLeft = Number.POSITIVE_INFINITY;
+  #answerFormat: AnswerFormat = 'text';
+  #responseFilters: CompiledFilters | undefined;
+
+  constructor(connection: RequestConnection) {
+    this.#connection = connection;
+  }
+
+  /**
+   * Begins a request, and writes the head that the endpoint receives. `routed` is a reason if no endpoint may get the
+   * request. Returns a reason if the request must be refused, or `redirect` if it must be redirected to HTTPS.
+   */
+  begin(head: RequestHeadParser, routed: RoutedTo | ErrorReason): ErrorReason | 'redirect' | undefined {
+    const { peer, route, counters, now } = this.#connection;
+    const isRouted = typeof routed !== 'string';
+    this.#meter.begin(counters, now);
+    this.method = head.methodId;
+    this.hasBody = head.framing.kind === 'chunked' || head.framing.length > 0;
+    this.hasResponse = false;
+    this.#clientMinorVersion = head.minorVersion;
+    this.#answerFormat = answerFormatFor(head.fields);
+    this.#isChunked = head.framing.kind === 'chunked';
+    const refusal = writeRequest(head, peer, isRouted ? routed : undefined);
+    this.#responseFilters = isRouted ? routed.responseFilters : undefined;
+    this.cookieEndpoint = writtenRequest.cookieEndpoint;
+    this.#isWebSocket = writtenRequest.isWebSocket;
+    this.closesAfterResponse = writtenRequest.closes;
+    if (!isRouted) return routed;
+    return (
+      this.#limitRefusal(head.framing.length) ??
+      refusal ??
+      (httpsRedirectPort(route) === undefined ? undefined : 'redirect')
+    );
+  }
+
+  /**
+   * Returns why the limits of the Service or its tenant refuse the request, if they do. `contentLength` is 0 if the length
+   * of the body is not known.
+   */
+  #limitRefusal(contentLength: number): ErrorReason | undefined {
+    const { admission, route } = this.#connection;
+    if (!admission.admitRequest()) return 'too-many-requests';
+    this.#bodyBytesLeft = route.settings.maxBodyBytes ?? Number.POSITIVE_INFINITY;
+    return contentLength > this.#bodyBytesLeft ? 'body-too-large' : undefined;
+  }
+
+  /** Begins a request whose head is not valid. */
+  beginInvalid(): void {
+    this.method = METHOD.other;
+    this.hasBody = true;
+    this.hasResponse = false;
+    this.#clientMinorVersion = 1;
+    this.#answerFormat = 'text';
+  }
+
+  /**
+   * Writes a part of the body that the endpoint receives. Returns a reason, and writes nothing, if the body is larger than
+   * the Service allows.
+   */
+  writeRequestData(sink: Sink, bytes: Uint8Array, start: number, end: number): ErrorReason | undefined {
+    this.#bodyBytesLeft -= end - start;
+    if (this.#bodyBytesLeft < 0) return 'body-too-large';
+    writeData(sink, this.#isChunked, bytes, start, end);
+    return undefined;
+  }
+
+  /** Writes the end of the body that the endpoint receives. */
+  writeRequestEnd(sink: Sink, trailers: HeadFields | undefined): void {
+    if (this.#isChunked) writeChunkedEnd(sink, trailers);
+  }
+
+  /**
+   * Writes the head of a response for the client. `sentAt` is when the endpoint has received the request, `closes` whether
+   * the connection must end after a final response, and `stickyCookieLine` the line Set-Cookie for the client. Returns the options of Connection that the endpoint sent, or
+   * undefined if the response cannot be relayed.
+   */
+  writeResponseHead(
+    sink: Sink,
+    head: ResponseHeadParser,
+    {
+      sentAt,
+      closes,
+      stickyCookieLine,
+    }: Pick<ResponseClient, 'stickyCookieLine'> & {
+      readonly sentAt: number;
+      readonly closes: boolean;
+    },
+  ): number | undefined {
+    const { peer, route, now } = this.#connection;
+    const { status } = head;
+    const isFinal = status >= 200 || status === SWITCHING_PROTOCOLS;
+    // RFC 9110 §15.2: an HTTP/1.0 client does not understand interim responses.
+    if (!isFinal && this.#clientMinorVersion === 0) return 0;
+    reserveHead(sink);
+    const client = {
+      minorVersion: this.#clientMinorVersion,
+      isTls: peer.isTls,
+      isWebSocket: this.#isWebSocket,
+      filters: this.#responseFilters,
+      hstsLine: hstsLineFor(route),
+      stickyCookieLine,
+    };
+    const written = writeResponse(head, client, status >= 200 && (this.closesAfterResponse || closes));
+    if (written === undefined) return undefined;
+    if (isFinal) {
+      this.hasResponse = true;
+      this.closesAfterResponse = written.closes;
+      this.#isChunkedResponse = written.bodyKind === 'chunked';
+      this.#meter.relayAnswer(status, sentAt, now);
+    }
+    return written.connectionOptions;
+  }
+
+  writeResponseData(sink: Sink, bytes: Uint8Array, start: number, end: number): void {
+    writeData(sink, this.#isChunkedResponse, bytes, start, end);
+  }
+
+  /** Writes the end of the response, which completes the request. */
+  writeResponseEnd(sink: Sink, trailers: HeadFields | undefined): void {
+    if (this.#isChunkedResponse) writeChunkedEnd(sink, trailers);
+    this.#isChunkedResponse = false;
+    this.#meter.complete(this.#connection.now);
+  }
+
+  /** Replaces the output by an answer of the proxy, which completes the request. */
+  writeAnswer(reason: ErrorReason, closes: boolean): void {
+    const { counters, now } = this.#connection;
+    countRequestRefusal(counters, reason);
+    this.closesAfterResponse ||= closes || closesConnection(reason);
+    writeAnswer(reason, {
+      format: this.#answerFormat,
+      method: this.method,
+      clientMinorVersion: this.#clientMinorVersion,
+      closes: this.closesAfterResponse,
+    });
+    this.#meter.answer(ERROR_REASONS[reason].status, counters, now);
+  }
+
+  /** Replaces the output by a redirect to HTTPS, which completes the request. Returns false if the client named no host. */
+  writeRedirect(head: RequestHeadParser): boolean {
+    const { route, counters, now } = this.#connection;
+    if (!writeHttpsRedirect(head, httpsRedirectPort(route) ?? 0)) return false;
+    // The client continues at another port.
+    this.closesAfterResponse = true;
+    this.#meter.answer(REDIRECT_STATUS, counters, now);
+    return true;
+  }
+
+  /** Ends the request, if there is one, because its connection ends. */
+  abandon(): void {
+    this.#meter.abandon();
+  }
+}
