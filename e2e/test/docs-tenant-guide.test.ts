@@ -96,6 +96,16 @@ test('translate accepts the manifests of the page about HTTP requests', async ()
   assert.deepEqual(await translateErrors(manifests), []);
 });
 
+test('translate accepts the Services of docs/https.md, given the Secrets that they name', async () => {
+  const services = fencedBlocks(readPage('docs/https.md'), 'yaml')
+    .map(({ text }) => text)
+    .filter((text) => /^kind: Service$/m.test(text));
+  assert.equal(services.length, 2);
+  const named = services.join('').matchAll(/weir\.dev\/(?:tls-secret|backend-tls-ca): (\S+)/g);
+  const secrets = [...new Set([...named].map(([, name = '']) => name))].map(secret);
+  for (const text of services) assert.deepEqual(await translateErrors([text, ...secrets]), []);
+});
+
 const POLICY = `apiVersion: weir.dev/v1alpha1
 kind: TenantPolicy
 metadata: { name: shop }
@@ -104,6 +114,10 @@ spec: { allowedHosts: ["*.shop.example.com"] }
 
 function secret(name: string): string {
   const { certificate: cert, key } = makeCertificate({ name: 'www.shop.example.com' });
-  const stringData = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': cert };
+  const stringData = {
+    'tls.crt': cert,
+    'tls.key': key,
+    'ca.crt': makeCertificate({ name: 'CA', isAuthority: true }).certificate,
+  };
   return JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'shop' }, stringData });
 }

@@ -153,6 +153,17 @@ export interface CertificatePair {
    */
   readonly notBefore: number;
   readonly notAfter: number;
+  /** Absent if the Secret has no usable OCSP response. */
+  readonly ocsp?: OcspResponse;
+}
+
+/** A response of a certificate authority that says that a certificate is not revoked (RFC 6960). */
+export interface OcspResponse {
+  /** DER in base64. */
+  readonly response: string;
+  /** The response can be used from `thisUpdate` until before `nextUpdate`, in milliseconds since the epoch. */
+  readonly thisUpdate: number;
+  readonly nextUpdate: number;
 }
 
 export interface ClientAuthorities {

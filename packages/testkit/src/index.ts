@@ -1,5 +1,6 @@
 export { deepFreeze, type EventuallyOptions, eventually, golden } from './assertions.ts';
 export { type Certificate, type CertificateOptions, makeCertificate } from './certificates/certificate.ts';
+export { makeOcspResponse, type OcspResponseOptions } from './certificates/ocsp-response.ts';
 export {
   type ApiServerProxy,
   type ForwardProxy,

@@ -13,6 +13,7 @@ export type ProgramName =
   | 'wrk'
   | 'h2load'
   | 'strace'
+  | 'openssl'
   | 'chromium'
   | 'ip'
   | 'nft'
@@ -150,6 +151,7 @@ export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
     firstArguments: `-g "load_module $root/usr/lib/nginx/modules/ngx_stream_module.so;"`,
   },
   wrk: debianProgram('wrk', 'usr/bin/wrk', ['-v'], '4.0'),
+  openssl: debianProgram('openssl', 'usr/bin/openssl', ['version'], '3.0'),
   h2load: debianProgram('nghttp2-client', 'usr/bin/h2load', ['--version'], '1.40'),
   strace: debianProgram('strace', 'usr/bin/strace', ['-V'], '5.0'),
   chromium: debianProgram('chromium', 'usr/lib/chromium/chromium', ['--version'], '100.0'),

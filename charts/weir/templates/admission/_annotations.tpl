@@ -18,9 +18,11 @@ same values.
 {{- $rules := dict
   "proxy-protocol" (dict "tcpOnly" "true")
   "tls-passthrough" (dict "tcpOnly" "VALUE == 'true'")
-  "tls-secret" (dict "wrong" (include "weir.cel.tlsSecret" (index $grammar "tls-secret")) "with" (list "tls-passthrough" "tls-ports")
+  "tls-secret" (dict "wrong" (include "weir.cel.tlsSecret" (index $grammar "tls-secret")) "with" (list "tls-passthrough" "tls-ports" "backend-tls-ca")
     "tcpOnly" "true" "quotes" "itself")
-  "tls-ports" (dict "wrong" (include "weir.cel.tlsPorts" .) "with" $tls "quotes" "itself")
+  "tls-ports" (dict "wrong" (include "weir.cel.tlsPorts" .) "with" (append $tls "backend-tls-ca") "quotes" "itself")
+  "backend-tls-ca" (dict "wrong" (include "weir.cel.backendCa" (index $grammar "backend-tls-ca")) "with" (append $tlsPorts "backend-tls-server-name"))
+  "backend-tls-server-name" (dict "wrong" (include "weir.cel.backendServerName" (index $grammar "backend-tls-server-name")) "with" (append $tls "backend-tls-ca"))
   "client-ca-secret" (dict "wrong" (include "weir.cel.clientCaSecret" (index $grammar "client-ca-secret")) "with" $tls)
   "https-redirect" (dict "wrong" (include "weir.cel.httpsRedirect" (index $grammar "https-redirect")) "with" $tlsPorts)
   "hsts-max-age" (dict "wrong" (include "weir.cel.hsts" (index $grammar "hsts-max-age")) "with" $tlsPorts)

@@ -5,6 +5,7 @@ CEL for the ports at which the proxies relay HTTP requests, and for the annotati
 {{- define "weir.cel.hasHttp" -}}
 variables.tcp.exists(port, port.?appProtocol.orValue('') in ['http', 'kubernetes.io/ws']
 && (port.port == 80 || variables.own[?'weir.dev/tls-passthrough'].orValue('') != 'true'))
+|| variables.tlsPorts.exists(port, port.?appProtocol.orValue('') in ['https', 'kubernetes.io/wss'])
 {{- end }}
 
 {{/* CEL: whether `.value`, a CEL string, is a path prefix of `.grammar`. */}}

@@ -10,6 +10,27 @@ every one. `.` is the grammar of the annotation, unless a comment says otherwise
 && variables.own[?'weir.dev/tls-passthrough'].orValue('') != 'true'
 {{- end }}
 
+{{/* Takes the grammar of backend-tls-ca. */}}
+{{- define "weir.cel.hasBackendTls" -}}
+variables.hasTls && 'weir.dev/backend-tls-ca' in variables.own
+&& [variables.own['weir.dev/backend-tls-ca']].all(secret, {{ include "weir.cel.matches" (dict "value" "secret" "grammar" .) }})
+{{- end }}
+
+{{- define "weir.cel.backendCa" -}}
+!variables.hasTls ? {{ include "weir.cel.onlyWithTls" . }}
+: !variables.hasBackendTls ? {{ include "weir.cel.notAllowed" . }}
+: variables.tlsPorts.size() == 0 ? ''
+: !('weir.dev/backend-tls-server-name' in variables.own)
+? 'can be honoured only with weir.dev/backend-tls-server-name; add that annotation with the name in the certificates of the pods'
+: variables.tlsPorts.exists(port, port.?appProtocol.orValue('') in ['https', 'kubernetes.io/wss']) ? ''
+: 'is used at no port: TLS is terminated at no port with appProtocol: https or kubernetes.io/wss; set appProtocol, or remove this annotation'
+{{- end }}
+
+{{- define "weir.cel.backendServerName" -}}
+!variables.hasBackendTls ? 'can be honoured only with a valid weir.dev/backend-tls-ca; add that annotation, or remove this one'
+: {{ include "weir.cel.value" . }}
+{{- end }}
+
 {{/* CEL: the ports at which TLS is terminated. */}}
 {{- define "weir.cel.terminatedPorts" -}}
 !variables.hasTls ? []
@@ -59,10 +80,10 @@ every one. `.` is the grammar of the annotation, unless a comment says otherwise
 
 {{/* CEL: the message if one of the ports `.` (CEL for a list), at which TLS shall be terminated, expects TLS itself; or ''. */}}
 {{- define "weir.cel.encrypted" -}}
-[({{ . }}).filter(port, port.?appProtocol.orValue('') in ['https', 'kubernetes.io/wss'])].map(encrypted,
+[variables.hasBackendTls ? [] : ({{ . }}).filter(port, port.?appProtocol.orValue('') in ['https', 'kubernetes.io/wss'])].map(encrypted,
 encrypted.size() == 0 ? ''
 : 'TLS cannot be terminated at port ' + string(encrypted[0].port) + '/TCP, because appProtocol "' + encrypted[0].appProtocol
-+ '" says that the pods expect TLS, and this version does not encrypt connections to pods; use weir.dev/tls-passthrough: "true", or set appProtocol to the protocol that the pods speak without TLS')[0]
++ '" says that the pods expect TLS, and the proxies could not verify the pods; add weir.dev/backend-tls-ca and weir.dev/backend-tls-server-name, use weir.dev/tls-passthrough: "true", or set appProtocol to the protocol that the pods speak without TLS')[0]
 {{- end }}
 
 {{- define "weir.cel.clientCaSecret" -}}
@@ -82,6 +103,6 @@ encrypted.size() == 0 ? ''
 {{- define "weir.cel.hsts" -}}
 !variables.hasTls ? {{ include "weir.cel.onlyWithTls" . }}
 : !{{ include "weir.cel.matches" (dict "value" "VALUE" "grammar" .) }} ? {{ include "weir.cel.notAllowed" . }}
-: variables.tlsPorts.size() == 0 || variables.tlsPorts.exists(port, port.?appProtocol.orValue('') in ['http', 'kubernetes.io/ws']) ? ''
+: variables.tlsPorts.size() == 0 || variables.tlsPorts.exists(port, port.?appProtocol.orValue('') in ['http', 'kubernetes.io/ws', 'https', 'kubernetes.io/wss']) ? ''
 : 'can be honoured only if TLS is terminated at a port with appProtocol: http; set appProtocol, or remove this annotation'
 {{- end }}

@@ -176,12 +176,17 @@ function settingLines({ settings }: ServiceExplanation): string[] {
 }
 
 function tlsLines(tls: TlsTermination): string[] {
-  const { ports, clientCaSecret, httpsRedirectPort, hstsMaxAgeSeconds } = tls;
+  const { ports, clientCaSecret, httpsRedirectPort, hstsMaxAgeSeconds, backend } = tls;
   const secrets = certificateSecretsOf(tls);
   const certificates = secrets.length === 1 ? 'certificate of Secret' : 'certificates of Secrets';
   return [
     `TLS terminates here at ${ports.map(({ port }) => `${port}/TCP`).join(', ')}, with the ${certificates} ${joinList(secrets)}`,
     ...(clientCaSecret === null ? [] : [`clients must present a certificate of a CA in Secret ${clientCaSecret}`]),
+    ...(backend === undefined
+      ? []
+      : [
+          `requests at ${backend.ports.map((port) => `${port}/TCP`).join(', ')} are encrypted again; endpoints must present a certificate for ${backend.serverName} of a CA in Secret ${backend.caSecret}`,
+        ]),
     ...(httpsRedirectPort === undefined
       ? []
       : [`HTTP requests at port 80 are redirected to HTTPS at ${httpsRedirectPort}`]),

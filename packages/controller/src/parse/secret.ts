@@ -3,13 +3,18 @@ import { createSecureContext } from 'node:tls';
 import type { CertificatePair, ClientAuthorities, SecretObject, UnusableSecret } from '@weir/model';
 import type { Sealer } from '@weir/runtime';
 import { DNS_LABEL, DNS_SUBDOMAIN } from './fields.ts';
+import { ocspValidityOf } from './ocsp-response.ts';
 import { type ParseResult, parseObject } from './parse-object.ts';
 
-/** Reads only tls.crt, tls.key and ca.crt of a Secret, and seals the private key at once. */
+/** Reads only tls.crt, tls.key, tls.ocsp and ca.crt of a Secret, and seals the private key at once. */
 export function parseSecret(raw: unknown, sealer: Sealer): ParseResult<SecretObject> {
   return parseObject('Secret', raw, (fields) => {
     const metadata = fields.object('metadata');
-    const pair = { chain: readSecretValue(raw, 'tls.crt'), key: readSecretValue(raw, 'tls.key') };
+    const pair = {
+      chain: readSecretValue(raw, 'tls.crt'),
+      key: readSecretValue(raw, 'tls.key'),
+      ocsp: readSecretValue(raw, 'tls.ocsp'),
+    };
     return {
       namespace: metadata.requiredText('namespace', DNS_LABEL),
       name: metadata.requiredText('name', DNS_SUBDOMAIN),
@@ -36,11 +41,13 @@ export interface SecretPair {
   readonly chain: SecretValue;
   /** The value of `tls.key`. */
   readonly key: SecretValue;
+  /** The value of `tls.ocsp`: an OCSP response in DER. */
+  readonly ocsp?: SecretValue;
 }
 
 /** Reads the server certificate and seals its private key. Returns null if the Secret has neither a certificate nor a key. */
 export function readCertificatePair(
-  { chain, key }: SecretPair,
+  { chain, key, ocsp = NO_VALUE }: SecretPair,
   sealer: Sealer,
 ): CertificatePair | UnusableSecret | null {
   if (chain.kind === 'unusable') return chain;
@@ -69,7 +76,22 @@ export function readCertificatePair(
     keyDigest,
     sealedKey: sealer.seal(pem.key, keyDigest),
     ...validityPeriodOf(list),
+    ...ocspResponseOf(ocsp, list[0]),
   });
+}
+
+/** The maximum size of a stapled response. Most have 500 bytes; with the certificate of the responder they have 2 KB. */
+const MAX_OCSP_BYTES = 8 * 1024;
+
+/**
+ * Returns the OCSP response, if it says that the certificate is good. Another response is ignored: after a renewal, the Secret may
+ * hold the response for the previous certificate, and the new certificate must be used anyway.
+ */
+function ocspResponseOf(value: SecretValue, { serialNumber }: X509Certificate): Pick<CertificatePair, 'ocsp'> {
+  if (value.kind !== 'text' || value.text.length > MAX_OCSP_BYTES) return {};
+  const response = Buffer.from(value.text, 'latin1');
+  const validity = ocspValidityOf(response, serialNumber);
+  return validity === undefined ? {} : { ocsp: Object.freeze({ response: response.toString('base64'), ...validity }) };
 }
 
 /**

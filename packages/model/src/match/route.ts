@@ -54,6 +54,27 @@ export function httpsRedirectPort({ settings, listener }: Pick<Route, 'settings'
   return listener.protocol === 'TCP' && listener.port === PLAIN_HTTP_PORT ? settings.tls?.httpsRedirectPort : undefined;
 }
 
+/** What the proxies need for TLS to the endpoints of a route. */
+export interface EndpointTlsTerms {
+  readonly serverName: string;
+  /** PEM of the CAs; undefined while they are missing. Until then no endpoint may be connected. */
+  readonly authorities: string | undefined;
+}
+
+/** Returns undefined if the endpoints of the route expect no TLS from the proxies. */
+export function endpointTlsTerms({
+  settings: { tls },
+  listener,
+  certificates,
+}: Pick<Route, 'settings' | 'listener' | 'certificates'>): EndpointTlsTerms | undefined {
+  if (listener.protocol !== 'TCP' || tls?.backend?.ports.includes(listener.port) !== true) return undefined;
+  // Only the first certificate of a Service has the CAs. The route may lack it for a short time.
+  const authorities = certificates.find(
+    ({ backendAuthorities }) => backendAuthorities !== undefined,
+  )?.backendAuthorities;
+  return { serverName: tls.backend.serverName, authorities };
+}
+
 /** Whether two routes get their certificates and the CAs of client certificates from the same Secrets. */
 export function hasSameCredentials(one: Pick<Route, 'service' | 'settings'>, other: typeof one): boolean {
   return (

@@ -3,6 +3,7 @@ import { PLAIN_HTTP_PORT } from '../match/route.ts';
 import type { ServiceObject, ServicePort } from '../snapshot.ts';
 import { type Annotation, oneOfAnnotation } from './annotation-grammar.ts';
 import { ANNOTATION_PREFIX, type ServiceSettings } from './service-settings.ts';
+import { isEncryptedAgain } from './tls-annotations.ts';
 
 /** The values of appProtocol for endpoints that speak HTTP/1.1. */
 const HTTP_APP_PROTOCOLS: readonly (string | null)[] = ['http', 'kubernetes.io/ws'];
@@ -18,7 +19,10 @@ export function httpPortsOf(service: ServiceObject): Pick<ServiceSettings, 'http
  * Whether the proxies relay HTTP requests at a port of the Service, also if annotations of the Service are invalid. At a port where TLS is
  * passed through, the proxies cannot read the encrypted requests.
  */
-export function isHttpPort({ annotations }: ServiceObject, { port, protocol, appProtocol }: ServicePort): boolean {
+export function isHttpPort(service: ServiceObject, servicePort: ServicePort): boolean {
+  const { annotations } = service;
+  const { port, protocol, appProtocol } = servicePort;
+  if (isEncryptedAgain(service, servicePort)) return true;
   if (protocol !== 'TCP' || !HTTP_APP_PROTOCOLS.includes(appProtocol)) return false;
   const isPassthrough =
     Object.hasOwn(annotations, PASSTHROUGH_ANNOTATION) && annotations[PASSTHROUGH_ANNOTATION] === 'true';

@@ -59,6 +59,17 @@ export interface TlsTermination {
   readonly httpsRedirectPort?: number;
   /** How long browsers use only HTTPS for a host (RFC 6797 §6.1.1), in seconds; absent if responses do not say so. */
   readonly hstsMaxAgeSeconds?: number;
+  /** TLS between the proxies and the endpoints; absent if the endpoints of all TLS ports expect no TLS. */
+  readonly backend?: BackendTls;
+}
+
+export interface BackendTls {
+  /** Name of the Secret, in the Service's namespace, that holds the CAs of the endpoints' certificates. */
+  readonly caSecret: string;
+  /** The name that each endpoint's certificate must have, and the server name that the proxies send. */
+  readonly serverName: string;
+  /** The TLS ports whose endpoints expect TLS; never empty. */
+  readonly ports: readonly number[];
 }
 
 /** Returns the names of all Secrets with certificates, in the order of preference. */

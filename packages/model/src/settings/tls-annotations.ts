@@ -34,6 +34,13 @@ export const TLS_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'client-ca-secret': withTls(
     pattern(SECRET_NAME, (secret, { tls }) => (tls === undefined ? {} : { tls: { ...tls, clientCaSecret: secret } })),
   ),
+  // `withTlsPorts` adds the ports.
+  'backend-tls-ca': withTls(
+    pattern(SECRET_NAME, (caSecret, { tls }) =>
+      tls === undefined ? {} : { tls: { ...tls, backend: { caSecret, serverName: '', ports: [] } } },
+    ),
+  ),
+  'backend-tls-server-name': backendServerName(),
   // Only checks that `tls-secret` is set. `withTlsPorts` parses the value, because parsing needs the ports of the Service.
   'tls-ports': withTls({ grammar: { kind: 'ports' }, parse: () => ({}) }),
 };
@@ -61,6 +68,28 @@ export function withTls({ grammar, parse }: Annotation): Annotation {
   };
 }
 
+function backendServerName(): Annotation {
+  const { grammar, parse } = pattern(
+    {
+      // The last label begins with a letter, so that an IP address is no server name.
+      pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?[.])*[a-z]([a-z0-9-]{0,61}[a-z0-9])?$',
+      maxLength: MAX_NAME_LENGTH,
+      expected: 'a DNS name in lower case that the certificates of the pods contain, such as shop.internal',
+    },
+    (serverName, { tls }) =>
+      tls?.backend === undefined ? {} : { tls: { ...tls, backend: { ...tls.backend, serverName } } },
+  );
+  return {
+    grammar,
+    parse: (value, settings) =>
+      settings.tls?.backend === undefined
+        ? `can be honoured only with a valid ${CA_ANNOTATION}; add that annotation, or remove this one`
+        : parse(value, settings),
+  };
+}
+
+const CA_ANNOTATION = `${ANNOTATION_PREFIX}backend-tls-ca`;
+const SERVER_NAME_ANNOTATION = `${ANNOTATION_PREFIX}backend-tls-server-name`;
 const SECRET_ANNOTATION = `${ANNOTATION_PREFIX}tls-secret`;
 const PORTS_ANNOTATION = `${ANNOTATION_PREFIX}tls-ports`;
 const HTTPS_PORT = 443;
@@ -72,6 +101,8 @@ const ALPN_BY_APP_PROTOCOL: Readonly<Record<string, readonly string[]>> = {
   'kubernetes.io/ws': ['http/1.1'],
   'kubernetes.io/h2c': ['h2'],
   grpc: ['h2'],
+  https: ['http/1.1'],
+  'kubernetes.io/wss': ['http/1.1'],
 };
 
 /** Returns the settings with the ports at which TLS is terminated; adds messages for invalid ports to `mistakes`. */
@@ -84,11 +115,15 @@ export function withTlsPorts(service: ServiceObject, settings: ServiceSettings, 
   const mistakesBefore = mistakes.length;
   const ports = value === undefined ? defaultTlsPorts(service) : parseTlsPorts(value, service, mistakes);
   const where = value === undefined ? SECRET_ANNOTATION : PORTS_ANNOTATION;
-  for (const port of ports) {
-    if (TLS_APP_PROTOCOLS.includes(port.appProtocol ?? ''))
+  const encrypted = ports.filter(expectsTls);
+  if (tls.backend === undefined) {
+    for (const port of encrypted)
       mistakes.push(
-        `annotation ${where}: TLS cannot be terminated at port ${portText(port)}, because appProtocol ${quote(port.appProtocol ?? '')} says that the pods expect TLS, and this version does not encrypt connections to pods; use ${ANNOTATION_PREFIX}tls-passthrough: "true", or set appProtocol to the protocol that the pods speak without TLS`,
+        `annotation ${where}: TLS cannot be terminated at port ${portText(port)}, because appProtocol ${quote(port.appProtocol ?? '')} says that the pods expect TLS, and the proxies could not verify the pods; add ${CA_ANNOTATION} and ${SERVER_NAME_ANNOTATION}, use ${ANNOTATION_PREFIX}tls-passthrough: "true", or set appProtocol to the protocol that the pods speak without TLS`,
       );
+  } else if (ports.length > 0) {
+    const mistake = backendMistake(service, encrypted);
+    if (mistake !== undefined) mistakes.push(`annotation ${CA_ANNOTATION}: ${quote(tls.backend.caSecret)} ${mistake}`);
   }
   // A Service with only UDP ports is reported by `tcpOnlyMistakes`.
   const isTcp = service.ports.some(({ protocol }) => protocol === 'TCP');
@@ -96,7 +131,37 @@ export function withTlsPorts(service: ServiceObject, settings: ServiceSettings, 
     mistakes.push(
       `annotation ${SECRET_ANNOTATION}: ${quote(service.annotations[SECRET_ANNOTATION] ?? '')} is used at no port: by default TLS is terminated at 443/TCP only; name other ports in annotation ${PORTS_ANNOTATION}`,
     );
-  return { ...settings, tls: { ...tls, ports: ports.map(tlsPort) } };
+  const backend = tls.backend && { backend: { ...tls.backend, ports: encrypted.map(({ port }) => port) } };
+  return { ...settings, tls: { ...tls, ports: ports.map(tlsPort), ...backend } };
+}
+
+function expectsTls({ appProtocol }: ServicePort): boolean {
+  return TLS_APP_PROTOCOLS.includes(appProtocol ?? '');
+}
+
+function backendMistake(service: ServiceObject, encrypted: readonly ServicePort[]): string | undefined {
+  if (!Object.hasOwn(service.annotations, SERVER_NAME_ANNOTATION))
+    return `can be honoured only with ${SERVER_NAME_ANNOTATION}; add that annotation with the name in the certificates of the pods`;
+  return encrypted.length === 0
+    ? 'is used at no port: TLS is terminated at no port with appProtocol: https or kubernetes.io/wss; set appProtocol, or remove this annotation'
+    : undefined;
+}
+
+const SECRET_NAMES_REGEXP = new RegExp(SECRET_NAMES.pattern);
+
+/**
+ * Whether TLS is terminated at a port whose endpoints expect TLS. Needs only the annotations that choose the ports, so the other
+ * annotations may be invalid.
+ */
+export function isEncryptedAgain(service: ServiceObject, port: ServicePort): boolean {
+  if (port.protocol !== 'TCP' || port.port === PLAIN_HTTP_PORT || !expectsTls(port)) return false;
+  const read = (name: string): string | undefined =>
+    Object.hasOwn(service.annotations, name) ? service.annotations[name] : undefined;
+  const secrets = read(SECRET_ANNOTATION) ?? '';
+  if (secrets.length > SECRET_NAMES.maxLength || !SECRET_NAMES_REGEXP.test(secrets)) return false;
+  if (read(`${ANNOTATION_PREFIX}tls-passthrough`) === 'true') return false;
+  const ports = read(PORTS_ANNOTATION);
+  return ports === undefined || parseTlsPorts(ports, service, []).includes(port);
 }
 
 /**

@@ -20,6 +20,12 @@ const TLS_TERMINATION_SCHEMA_VERSION = 3;
  */
 const PATH_PREFIX_SCHEMA_VERSION = 4;
 
+/**
+ * The schema version of Services whose endpoints expect TLS after TLS termination. A reader without support must skip such Services,
+ * because that reader would send decrypted requests to the endpoints.
+ */
+const BACKEND_TLS_SCHEMA_VERSION = 5;
+
 type Check = (value: unknown) => boolean;
 
 /** Returns the entry as JSON, with the schema version in an additional field `v`. */
@@ -29,6 +35,7 @@ export function encodeEntry(entry: Entry): string {
 
 function versionOf(entry: Entry): number {
   if (entry.kind === 'listener' && entry.shared === true) return SHARED_LISTENER_SCHEMA_VERSION;
+  if (entry.kind === 'service' && entry.settings?.tls?.backend !== undefined) return BACKEND_TLS_SCHEMA_VERSION;
   if (entry.kind === 'service' && entry.settings?.pathPrefix !== undefined) return PATH_PREFIX_SCHEMA_VERSION;
   if (entry.kind === 'service' && entry.settings?.tls !== undefined) return TLS_TERMINATION_SCHEMA_VERSION;
   return SCHEMA_VERSION;
@@ -99,6 +106,7 @@ const isVersion = isOneOf(
   SHARED_LISTENER_SCHEMA_VERSION,
   TLS_TERMINATION_SCHEMA_VERSION,
   PATH_PREFIX_SCHEMA_VERSION,
+  BACKEND_TLS_SCHEMA_VERSION,
 );
 const optional =
   (check: Check): Check =>
@@ -154,6 +162,7 @@ const SETTINGS = objectOf({
       clientCaSecret: nullOr(isText),
       httpsRedirectPort: optional(isPort),
       hstsMaxAgeSeconds: optional(isCount),
+      backend: optional(objectOf({ caSecret: isText, serverName: isText, ports: listOf(isPort) })),
     }),
   ),
   httpPorts: optional(listOf(isPort)),
@@ -210,6 +219,8 @@ const ENTRY_SHAPES = shapesOf<Entry['kind']>({
     sealedKey: optional(isText),
     notAfter: Number.isSafeInteger,
     clientAuthorities: nullOr(isText),
+    backendAuthorities: optional(isText),
+    ocsp: optional(objectOf({ response: isText, thisUpdate: Number.isSafeInteger, nextUpdate: Number.isSafeInteger })),
   },
   listener: {
     node: isText,

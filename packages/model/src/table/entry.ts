@@ -2,6 +2,7 @@ import type { TenantLimits } from '../policy.ts';
 import type { Problem } from '../problem.ts';
 import type { AcceptedReason, DegradedReason, RefusalReason } from '../reason.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
+import type { OcspResponse } from '../snapshot.ts';
 
 // One entry of the routing table. A table is stored, streamed and changed entry by entry.
 export type Entry =
@@ -101,6 +102,13 @@ export interface CertificateEntry {
    * Service has the CAs; they apply to the clients of all its certificates.
    */
   readonly clientAuthorities: string | null;
+  /**
+   * PEM of the CAs that must have issued the endpoints' certificates; absent if the endpoints expect no TLS. Only the first certificate of
+   * a Service has the CAs.
+   */
+  readonly backendAuthorities?: string;
+  /** The OCSP response that clients get with the certificate; absent if there is none. */
+  readonly ocsp?: OcspResponse;
 }
 
 /** A binding (node, address, protocol, port) that is allocated to a Service. */

@@ -23,6 +23,9 @@ interface RefusedCredential {
   readonly refusal: Refusal;
 }
 
+/** The annotations that name a Secret with CAs. */
+type CaAnnotation = 'client-ca-secret' | 'backend-tls-ca';
+
 const NO_SECRETS: readonly SecretObject[] = [];
 const NO_VALIDITY: ReadonlyMap<string, CertificateValidity> = new Map();
 
@@ -70,8 +73,8 @@ export class SecretIndex {
   }
 
   /**
-   * Returns the certificate entries of a Service in the order of its Secrets, or why one of the Secrets cannot be used. Missing client CAs
-   * also lead to a refusal, because without CAs the proxy would admit clients that have no certificate.
+   * Returns the certificate entries of a Service in the order of its Secrets, or why one of the Secrets cannot be used. Missing CAs also
+   * lead to a refusal, because without CAs the proxy would admit clients without a certificate, or could not verify endpoints.
    */
   credentialsFor(service: ServiceObject, tls: TlsTermination): TlsCredentials {
     const certificates: CertificateEntry[] = [];
@@ -93,21 +96,28 @@ export class SecretIndex {
       return refused('InvalidCertificate', this.#unusableText(secret, 'tls-secret', certificate ?? MISSING_KEY_PAIR));
     const outdated = this.#outdatedText(namespace, secret, certificate);
     if (outdated !== undefined) return refused('InvalidCertificate', outdated);
-    const { chain, keyDigest, sealedKey, notAfter } = certificate;
+    const { chain, keyDigest, sealedKey, notAfter, ocsp } = certificate;
     const id = certificateId(uid, index);
-    const entry = { kind: 'certificate', id, service: uid, chain, keyDigest, sealedKey, notAfter } as const;
-    const { clientCaSecret } = tls;
-    if (clientCaSecret === null || index > 0)
-      return { kind: 'good', certificate: { ...entry, clientAuthorities: null } };
-    const caRefusal = this.#refusalOf(namespace, clientCaSecret, 'client-ca-secret');
-    if (caRefusal !== undefined) return { kind: 'refused', refusal: caRefusal };
-    const authorities = this.#byPath.get(secretPath(namespace, clientCaSecret))?.authorities;
-    if (authorities?.kind !== 'good')
-      return refused(
-        'InvalidCertificate',
-        this.#unusableText(clientCaSecret, 'client-ca-secret', authorities ?? MISSING_CA),
-      );
-    return { kind: 'good', certificate: { ...entry, clientAuthorities: authorities.certificates } };
+    const staple = ocsp === undefined ? {} : { ocsp };
+    const entry = { kind: 'certificate', id, service: uid, chain, keyDigest, sealedKey, notAfter, ...staple } as const;
+    if (index > 0) return { kind: 'good', certificate: { ...entry, clientAuthorities: null } };
+    const { clientCaSecret, backend } = tls;
+    const clients = clientCaSecret === null ? null : this.#authoritiesIn(namespace, clientCaSecret, 'client-ca-secret');
+    if (clients !== null && typeof clients !== 'string') return clients;
+    const endpoints = backend && this.#authoritiesIn(namespace, backend.caSecret, 'backend-tls-ca');
+    if (endpoints === undefined) return { kind: 'good', certificate: { ...entry, clientAuthorities: clients } };
+    if (typeof endpoints !== 'string') return endpoints;
+    return { kind: 'good', certificate: { ...entry, clientAuthorities: clients, backendAuthorities: endpoints } };
+  }
+
+  /** Returns the CAs in a Secret as PEM, or why the Secret cannot be used. */
+  #authoritiesIn(namespace: string, secret: string, annotation: CaAnnotation): string | RefusedCredential {
+    const refusal = this.#refusalOf(namespace, secret, annotation);
+    if (refusal !== undefined) return { kind: 'refused', refusal };
+    const authorities = this.#byPath.get(secretPath(namespace, secret))?.authorities;
+    return authorities?.kind === 'good'
+      ? authorities.certificates
+      : refused('InvalidCertificate', this.#unusableText(secret, annotation, authorities ?? MISSING_CA));
   }
 
   /** Returns a warning about the certificate of a Service that expires first, if it expires soon; otherwise undefined. */

@@ -33,8 +33,9 @@ export function settingsAndCertificatesBytes({ settings, certificates }: Setting
   return certificates.reduce((sum, certificate) => sum + certificateBytes(certificate), settingsBytes(settings));
 }
 
-function certificateBytes({ chain, clientAuthorities, sealedKey }: CertificateEntry): number {
-  return ENTRY_BYTES + chain.length + (clientAuthorities?.length ?? 0) + (sealedKey?.length ?? 0);
+function certificateBytes({ chain, clientAuthorities, backendAuthorities, sealedKey, ocsp }: CertificateEntry): number {
+  const optional = [clientAuthorities, backendAuthorities, sealedKey, ocsp?.response];
+  return optional.reduce((sum: number, text) => sum + (text?.length ?? 0), ENTRY_BYTES + chain.length);
 }
 
 const BYTES_BY_SETTINGS = new WeakMap<ServiceSettings, number>();

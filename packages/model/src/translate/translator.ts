@@ -302,7 +302,9 @@ function secretsNamedBy({ service, allocation }: ServiceRecord): readonly string
   const parsed = serviceSettingsFor(service);
   const requested = parsed.kind === 'settings' ? parsed.settings.tls : undefined;
   return [requested, allocation?.settings.tls].flatMap((tls) =>
-    tls === undefined ? [] : [...certificateSecretsOf(tls), tls.clientCaSecret ?? tls.secret],
+    tls === undefined
+      ? []
+      : [...certificateSecretsOf(tls), tls.clientCaSecret ?? tls.secret, tls.backend?.caSecret ?? tls.secret],
   );
 }
 

@@ -92,7 +92,7 @@ describe('weir.dev/tls-secret', () => {
     for (const other of [null, 'postgresql', 'constructor', '']) assert.deepEqual(alpnOf(other), [], String(other));
   });
 
-  test('is refused at ports whose pods expect TLS', () => {
+  test('is refused at ports whose pods expect TLS, without CAs', () => {
     for (const appProtocol of ['https', 'kubernetes.io/wss']) {
       const [mistake] = mistakesIn({ 'tls-secret': 's' }, [port(8443, { appProtocol })]);
       assert.match(
@@ -100,6 +100,49 @@ describe('weir.dev/tls-secret', () => {
         /^annotation weir\.dev\/tls-secret: TLS cannot be terminated at port 8443\/TCP, because appProtocol/,
       );
     }
+  });
+});
+
+describe('weir.dev/backend-tls-ca', () => {
+  const BACKEND = { 'tls-secret': 's', 'backend-tls-ca': 'pods', 'backend-tls-server-name': 'shop.internal' };
+  const encrypted = port(8443, { name: 'pods', appProtocol: 'https' });
+  const webSocket = port(9443, { name: 'ws', appProtocol: 'kubernetes.io/wss' });
+
+  test('encrypts HTTP to the pods again at ports with https and kubernetes.io/wss', () => {
+    const parsed = read(BACKEND, [...HTTPS, encrypted, webSocket]);
+    assert.ok(parsed.kind === 'settings');
+    const { tls, httpPorts } = parsed.settings;
+    assert.deepEqual(tls?.backend, { caSecret: 'pods', serverName: 'shop.internal', ports: [8443, 9443] });
+    assert.deepEqual(httpPorts, [8443, 9443]);
+    assert.deepEqual(tls.ports.at(-1), { port: 9443, alpn: ['http/1.1'] });
+  });
+
+  test('concerns only ports where TLS is terminated', () => {
+    const parsed = read({ ...BACKEND, 'tls-ports': 'pods' }, [...HTTPS, encrypted, webSocket]);
+    assert.ok(parsed.kind === 'settings');
+    assert.deepEqual(parsed.settings.tls?.backend?.ports, [8443]);
+    assert.deepEqual(parsed.settings.httpPorts, [8443]);
+    const without = read({}, [encrypted]);
+    assert.equal(without.kind === 'settings' && without.settings.httpPorts, undefined);
+  });
+
+  test('is refused without a server name, without such a port, and with an invalid name', () => {
+    assert.deepEqual(mistakesIn({ 'tls-secret': 's', 'backend-tls-ca': 'pods' }, [encrypted]), [
+      'annotation weir.dev/backend-tls-ca: "pods" can be honoured only with weir.dev/backend-tls-server-name; add that annotation with the name in the certificates of the pods',
+    ]);
+    assert.match(
+      mistakesIn(BACKEND)[0] ?? '',
+      /backend-tls-ca: "pods" is used at no port: TLS is terminated at no port with/,
+    );
+    for (const name of ['', '10.0.0.1', '*.internal', 'Shop'])
+      assert.match(
+        mistakesIn({ ...BACKEND, 'backend-tls-server-name': name }, [encrypted])[0] ?? '',
+        /backend-tls-server-name: ".*" is not allowed; use a DNS name in lower case/,
+      );
+    assert.match(
+      mistakesIn({ 'tls-secret': 's', 'backend-tls-server-name': 'a' })[0] ?? '',
+      /backend-tls-server-name: "a" can be honoured only with a valid weir\.dev\/backend-tls-ca/,
+    );
   });
 });
 

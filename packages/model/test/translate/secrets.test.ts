@@ -322,6 +322,48 @@ describe('a Service with several Secrets', () => {
   });
 });
 
+describe('a Service that encrypts to its pods again', () => {
+  const encrypting = web(
+    { 'backend-tls-ca': 'pods', 'backend-tls-server-name': 'shop.internal' },
+    { ports: [port(443, { appProtocol: 'https' })] },
+  );
+  const authorities = { kind: 'good' as const, certificates: 'CAs of the pods' };
+  const pods = secret('shop/pods', { certificate: null, authorities });
+
+  test('gets the CAs with its certificate, in an entry that older proxies cannot decode', () => {
+    const translation = translateFresh(given([secret('shop/web-tls'), pods], { services: [encrypting] }));
+    assert.equal(reasonOf(translation, 'shop/web'), 'Accepted');
+    const entry = certificateOf(translation);
+    assert.equal(entry?.backendAuthorities, 'CAs of the pods');
+    assert.deepEqual(decodeEntry(encodeEntry(entry)), entry);
+    const serviceEntry = translation.table.entries.get('service/uid-shop-web');
+    assert.ok(serviceEntry);
+    assert.equal(JSON.parse(encodeEntry(serviceEntry)).v, 5);
+    assert.deepEqual(decodeEntry(encodeEntry(serviceEntry)), serviceEntry);
+  });
+
+  test('is refused without the CAs, and keeps the last ones', () => {
+    const missing = translateFresh(given([secret('shop/web-tls')], { services: [encrypting] }));
+    assert.equal(reasonOf(missing, 'shop/web'), 'SecretNotFound');
+    assert.match(
+      messageOf(missing, 'shop/web'),
+      /"pods" of annotation weir\.dev\/backend-tls-ca .*generic pods --from-file=ca\.crt/,
+    );
+    const served = translateFresh(given([secret('shop/web-tls'), pods], { services: [encrypting] }));
+    const broken = secret('shop/pods', { certificate: null, authorities: null });
+    const after = translateAfter(served, given([secret('shop/web-tls'), broken], { services: [encrypting] }));
+    assert.equal(reasonOf(after, 'shop/web'), 'InvalidCertificate');
+    assert.equal(certificateOf(after)?.backendAuthorities, 'CAs of the pods');
+  });
+
+  test('gets changed CAs', () => {
+    const served = translateFresh(given([secret('shop/web-tls'), pods], { services: [encrypting] }));
+    const renewed = { ...pods, authorities: { ...authorities, certificates: 'new CAs' } };
+    const after = translateAfter(served, given([secret('shop/web-tls'), renewed], { services: [encrypting] }));
+    assert.equal(certificateOf(after)?.backendAuthorities, 'new CAs');
+  });
+});
+
 test('changes only the entries of Services that name a changed Secret', () => {
   const translator = new Translator(settings, NO_ALLOCATIONS);
   const services = [web(), service('shop/api', { ports: [port(8443)] })];

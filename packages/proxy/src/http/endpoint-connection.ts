@@ -1,5 +1,6 @@
 import type { EndpointStats } from '@weir/model/data-plane';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
+import type { EndpointTls } from './endpoint-tls.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
 import { type MessageHandler, type MessageReader, responseReader } from './message-reader.ts';
@@ -49,6 +50,8 @@ const NO_BYTES: Uint8Array = new Uint8Array(0);
 /** One connection to an endpoint. Carries one request at a time, and waits for the next in `EndpointConnections`. */
 export class EndpointConnection implements StreamEvents, MessageHandler<ResponseHeadParser> {
   readonly stats: EndpointStats;
+  /** The TLS of the connection; undefined for a connection without TLS. */
+  readonly tls: EndpointTls | undefined;
   /** Set right after the constructor, because the stream needs its event handler first. */
   stream!: TcpStream;
   /** How many requests the connection has carried. */
@@ -69,8 +72,9 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
   #isReusable = true;
   #copy: Uint8Array = NO_BYTES;
 
-  constructor(stats: EndpointStats, owner: EndpointConnectionOwner) {
+  constructor(stats: EndpointStats, tls: EndpointTls | undefined, owner: EndpointConnectionOwner) {
     this.stats = stats;
+    this.tls = tls;
     this.#owner = owner;
   }
 

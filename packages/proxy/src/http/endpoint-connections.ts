@@ -2,6 +2,7 @@ import type { EndpointStats } from '@weir/model/data-plane';
 import { EXCLUDED } from '@weir/model/data-plane';
 import type { TcpTransport, Window } from '../transport/tcp-transport.ts';
 import { EndpointConnection, type EndpointConnectionOwner } from './endpoint-connection.ts';
+import type { EndpointTls } from './endpoint-tls.ts';
 
 /**
  * How many connections to one endpoint one worker may have, idle connections and connections that are being established
@@ -51,20 +52,28 @@ export class EndpointConnections implements EndpointConnectionOwner {
     return this.#idleCount;
   }
 
-  /** Returns the connection that became idle last, or undefined if there is none. */
-  takeIdle(stats: EndpointStats): EndpointConnection | undefined {
-    const connection = this.#byEndpoint.get(stats)?.idle.pop();
-    if (connection !== undefined) this.#unlink(connection);
-    return connection;
+  /**
+   * Returns the connection with this TLS that became idle last, or undefined if there is none. Closes connections with
+   * other TLS, because their certificates were verified with other CAs.
+   */
+  takeIdle(stats: EndpointStats, tls?: EndpointTls): EndpointConnection | undefined {
+    const idle = this.#byEndpoint.get(stats)?.idle;
+    for (let connection = idle?.pop(); connection !== undefined; connection = idle?.pop()) {
+      this.#unlink(connection);
+      if (connection.tls === tls) return connection;
+      connection.close();
+    }
+    return undefined;
   }
 
   /** Returns undefined if the endpoint has its maximum number of connections. */
-  open(stats: EndpointStats, window: Window): EndpointConnection | undefined {
+  open(stats: EndpointStats, window: Window, tls?: EndpointTls): EndpointConnection | undefined {
     const connections = this.#connectionsTo(stats);
     if (connections.count >= MAX_CONNECTIONS_PER_ENDPOINT) return undefined;
     connections.count += 1;
-    const connection = new EndpointConnection(stats, this);
-    connection.stream = this.#transport.connect(stats.endpoint, connection, window);
+    const connection = new EndpointConnection(stats, tls, this);
+    connection.stream =
+      tls === undefined ? this.#transport.connect(stats.endpoint, connection, window) : tls.connect(stats, connection);
     return connection;
   }
 

@@ -4,6 +4,7 @@ import type { TcpStream, Window } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
 import { MAX_ENDPOINT_ATTEMPTS, type Upstream } from '../upstream/upstream.ts';
 import type { EndpointConnection, EndpointFailure, Exchange } from './endpoint-connection.ts';
+import { type EndpointTls, endpointTlsOf } from './endpoint-tls.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
@@ -263,6 +264,12 @@ export class EndpointRequest implements Exchange, Sink {
 
   /** Connects to an endpoint. `failure` is the reason of the answer if there is none to try. */
   #connect(failure: ErrorReason, attempt: Attempt): void {
+    const tls = endpointTlsOf(this.#upstream);
+    // Without its CAs, no endpoint can be verified.
+    if (tls === 'missing') {
+      this.#owner.onRequestFailed('endpoint-failed', false);
+      return;
+    }
     let reason = failure;
     let needsRetry = attempt === 'retry';
     do {
@@ -274,18 +281,18 @@ export class EndpointRequest implements Exchange, Sink {
       }
       needsRetry = false;
       this.#triedEndpoints.push(stats);
-      if (this.#connectTo(stats, attempt === 'first')) return;
+      if (this.#connectTo(stats, tls === 'none' ? undefined : tls, attempt === 'first')) return;
       reason = 'overloaded';
     } while (this.#mayTryAnother());
     this.#owner.onRequestFailed(reason, false);
   }
 
   /** Takes or opens a connection. Returns false if the endpoint has its maximum number of connections. */
-  #connectTo(stats: EndpointStats, mayReuse: boolean): boolean {
+  #connectTo(stats: EndpointStats, tls: EndpointTls | undefined, mayReuse: boolean): boolean {
     const { endpointConnections } = this.#context;
     const window = this.#owner.currentWindow();
-    const idle = mayReuse ? endpointConnections.takeIdle(stats) : undefined;
-    const connection = idle ?? endpointConnections.open(stats, window);
+    const idle = mayReuse ? endpointConnections.takeIdle(stats, tls) : undefined;
+    const connection = idle ?? endpointConnections.open(stats, window, tls);
     if (connection === undefined) return false;
     idle?.stream.setWindow?.(window);
     this.#sentAt = Number.NaN;

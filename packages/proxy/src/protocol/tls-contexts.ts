@@ -69,9 +69,9 @@ export class TlsContexts {
       prereadBytes === undefined || certificates.length < 2 ? undefined : certificateRequestIn(prereadBytes);
     const certificate = chooseCertificate(certificates, request);
     const context = certificate && this.#contextFor(certificate, clientAuthorities, service);
-    if (context === undefined) return undefined;
+    if (certificate === undefined || context === undefined) return undefined;
     const alpn = encodeAlpn(terminatingTlsPort(route)?.alpn ?? []);
-    return { context, alpn, requestsClientCertificate };
+    return { context, alpn, requestsClientCertificate, staple: stapleFor(certificate, this.#options.now()) };
   }
 
   #contextFor(
@@ -99,6 +99,20 @@ export class TlsContexts {
     }
     return context;
   }
+}
+
+const STAPLES = new WeakMap<CertificateEntry, Uint8Array>();
+
+/** Returns the OCSP response of a certificate while the response is valid. */
+function stapleFor(entry: CertificateEntry, now: number): Uint8Array | undefined {
+  const { ocsp } = entry;
+  // RFC 6960 §4.2.2.1: a response is not used before thisUpdate, and from nextUpdate on there is a newer response.
+  if (ocsp === undefined || now < ocsp.thisUpdate || now >= ocsp.nextUpdate) return undefined;
+  const known = STAPLES.get(entry);
+  if (known !== undefined) return known;
+  const staple = Buffer.from(ocsp.response, 'base64');
+  STAPLES.set(entry, staple);
+  return staple;
 }
 
 type ServiceName = Pick<Route['service'], 'namespace' | 'name'>;

@@ -285,7 +285,10 @@ function weightOf(changes: readonly Change[]): number {
 function extraWeightOf(entry: Entry): number {
   if (entry.kind === 'endpoints') return entry.endpoints.length / ENDPOINTS_PER_WEIGHT;
   if (entry.kind === 'certificate')
-    return (entry.chain.length + (entry.clientAuthorities?.length ?? 0)) / PEM_CHARACTERS_PER_WEIGHT;
+    return (
+      (entry.chain.length + (entry.clientAuthorities?.length ?? 0) + (entry.backendAuthorities?.length ?? 0)) /
+      PEM_CHARACTERS_PER_WEIGHT
+    );
   if (entry.kind !== 'service' || entry.settings === null) return 0;
   return (entry.settings.sourceRanges.length + entry.settings.hosts.length) / STRINGS_PER_WEIGHT;
 }

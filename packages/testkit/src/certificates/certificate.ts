@@ -53,6 +53,8 @@ export interface Certificate {
   readonly privateKey: KeyObject;
   readonly publicKey: KeyObject;
   readonly issuer: Certificate | undefined;
+  /** The serial number, as a positive integer in DER. */
+  readonly serialNumber: Buffer;
 }
 
 const DAY_MS = 86_400_000;
@@ -65,9 +67,10 @@ export function makeCertificate(options: CertificateOptions): Certificate {
   const { privateKey, publicKey } = generateKeys(options);
   const signer = issuer ?? { name, privateKey, publicKey };
   const algorithm = signatureAlgorithm(signer.privateKey);
+  const serialNumber = positiveInteger(Buffer.concat([Buffer.from([1]), randomBytes(15)]));
   const content = sequence(
     taggedValue(0xa0, positiveInteger(Buffer.from([2]))),
-    positiveInteger(Buffer.concat([Buffer.from([1]), randomBytes(15)])),
+    serialNumber,
     algorithm,
     distinguishedName(signer.name),
     sequence(time(notBefore), time(notAfter)),
@@ -86,6 +89,7 @@ export function makeCertificate(options: CertificateOptions): Certificate {
     privateKey,
     publicKey,
     issuer,
+    serialNumber,
   };
 }
 
@@ -102,13 +106,13 @@ function generateKeys({ keyType = 'ec', rsaBits: modulusLength = 2048 }: Certifi
  * Returns the identifier of the signature algorithm: SHA-256 with RSA (RFC 4055) or with ECDSA (RFC 5758), depending on
  * the key.
  */
-function signatureAlgorithm(key: KeyObject): Buffer {
+export function signatureAlgorithm(key: KeyObject): Buffer {
   return key.asymmetricKeyType === 'rsa'
     ? sequence(objectIdentifier('1.2.840.113549.1.1.11'), nullValue)
     : sequence(objectIdentifier('1.2.840.10045.4.3.2'));
 }
 
-function distinguishedName(commonName: string): Buffer {
+export function distinguishedName(commonName: string): Buffer {
   return sequence(setOf(sequence(objectIdentifier('2.5.4.3'), utf8String(commonName))));
 }
 

@@ -29,6 +29,11 @@ export function time(date: Date): Buffer {
     : taggedValue(0x18, Buffer.from(digits));
 }
 
+/** Encodes a time in whole seconds with a four-digit year. */
+export function generalizedTime(date: Date): Buffer {
+  return taggedValue(0x18, Buffer.from(`${date.toISOString().replaceAll(/[-:T]|\..*/g, '')}Z`));
+}
+
 export function taggedValue(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   return Buffer.concat([Buffer.from([tag, ...lengthOctets(content.length)]), content]);

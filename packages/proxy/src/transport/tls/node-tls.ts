@@ -5,7 +5,8 @@ import type * as tls from 'node:tls';
 import type { TLSSocket } from 'node:tls';
 
 // Internal state of a TLSSocket and of its raw socket, which Node's public interface does not offer. If this version of
-// Node.js lacks a field, every client certificate counts as not verified, and no end of input counts as truncated.
+// Node.js lacks a field, every client certificate counts as not verified, no end of input counts as truncated, and no OCSP
+// response is sent.
 
 /** The error code of `readStart` for a handle that is already reading. */
 const UV_EALREADY = -constants.errno.EALREADY;
@@ -25,6 +26,8 @@ interface SocketInternals {
     readStop?(): number;
     /** Returns null if the peer's certificate is verified or absent. */
     verifyError?(): Error | null;
+    /** Sets the OCSP response that a client gets if it asks for one. */
+    setOCSPResponse?(response: Uint8Array): void;
     /** Processes bytes of the peer in the same way as if libuv had read them. */
     receive?(bytes: Uint8Array): void;
   } | null;
@@ -81,6 +84,14 @@ export const tlsSocketInternals = {
       const current = (socket as SocketInternals)._handle;
       if (current === handle && current.reading) current.readStart?.();
     };
+  },
+
+  /**
+   * Sets the OCSP response for a client that asks for one. Node's event `OCSPRequest` exists only for sockets of a
+   * `tls.Server`, and pauses the handshake.
+   */
+  setStaple(socket: TLSSocket, response: Uint8Array): void {
+    (socket as SocketInternals)._handle?.setOCSPResponse?.(response);
   },
 
   /** Whether the raw socket still has its descriptor. */

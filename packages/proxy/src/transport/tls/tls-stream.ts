@@ -1,10 +1,11 @@
-// The stream of a client whose TLS Weir terminates. All bytes must pass through the TLSSocket, because bytes written
+// The streams of clients whose TLS Weir terminates, and of endpoints that expect TLS. All bytes must pass through the TLSSocket, because bytes written
 // directly to the descriptor would be sent unencrypted.
-import { Socket } from 'node:net';
+import { connect, Socket } from 'node:net';
 import type { SecureContext, TLSSocket, TLSSocketOptions } from 'node:tls';
+import { countSocket } from '../../limits/descriptor-count.ts';
 import { type NetTcpStream, streamOverSocket } from '../tcp/net-stream.ts';
 import { isSendingFin, type SocketOperations } from '../tcp/socket-operations.ts';
-import type { AcceptedStream, DetachedInput, StreamEvents, TcpStream } from '../tcp-transport.ts';
+import type { AcceptedStream, DetachedInput, SocketAddress, StreamEvents, TcpStream } from '../tcp-transport.ts';
 import { loadNodeTls, tlsSocketInternals } from './node-tls.ts';
 
 /** The server's settings for a TLS handshake. */
@@ -14,6 +15,8 @@ export interface TlsServerOptions {
   readonly alpn: Uint8Array;
   /** Whether the client must present a certificate that is signed by a CA of `context`. */
   readonly requestsClientCertificate: boolean;
+  /** The OCSP response (RFC 6066 §8, DER) for clients that ask for one; undefined if there is none. */
+  readonly staple?: Uint8Array | undefined;
 }
 
 /** The result of a TLS handshake. */
@@ -61,7 +64,7 @@ export function startTls(
   { tls, unread, onInput }: StartTlsOptions,
   events: StreamEvents,
 ): TlsServerStream {
-  const { context, alpn, requestsClientCertificate } = tls;
+  const { context, alpn, requestsClientCertificate, staple } = tls;
   const { socket: raw, input } = from.detach();
   // Ignored, because the TLSSocket reports the errors of the raw socket.
   raw.on('error', ignore);
@@ -73,9 +76,8 @@ export function startTls(
     ...(alpn.length > 0 ? { ALPNProtocols: alpn } : {}),
   });
   socket[RAW_SOCKET] = raw;
-  const stream = streamOverSocket(socket, TLS_SOCKET_OPERATIONS, events);
-  socket[STREAM] = stream;
-  socket.push = push;
+  if (staple !== undefined) tlsSocketInternals.setStaple(socket, staple);
+  const stream = streamOverTls(socket, events);
   // Comes before `onSecure`, so that Node reads the socket when the owner learns that the handshake is complete.
   if (input !== undefined) holdInput(socket, input, onInput);
   socket.on('secure', onSecure);
@@ -88,12 +90,56 @@ export function startTls(
   };
 }
 
+export interface TlsClientOptions {
+  /** Contains the CAs that must have issued the server's certificate. */
+  readonly context: SecureContext;
+  /** The server name in the ClientHello, which the server's certificate must contain. */
+  readonly serverName: string;
+  /** The protocol for ALPN. */
+  readonly alpn: string;
+  /** A session of an earlier connection with the same `context` and `serverName`. */
+  readonly session: Buffer | undefined;
+  /** Called with each session that the server offers for resumption. */
+  onSession(session: Buffer): void;
+}
+
+/**
+ * Connects to `to.address`, an IP literal, and begins a TLS session. `onConnect` is called when the server's certificate is
+ * verified. If the certificate is not valid, only `onClose` is called, with the error code of Node.js.
+ */
+export function connectTls(to: SocketAddress, options: TlsClientOptions, events: StreamEvents): TcpStream {
+  const { context, serverName, alpn, session, onSession } = options;
+  const raw = connect({ host: to.address, port: to.port, allowHalfOpen: true, noDelay: true });
+  countSocket(raw);
+  const socket = loadNodeTls().connect({
+    socket: raw,
+    secureContext: context,
+    servername: serverName,
+    ALPNProtocols: [alpn],
+    rejectUnauthorized: true,
+    ...(session === undefined ? {} : { session }),
+  }) as OwnedTlsSocket;
+  socket[RAW_SOCKET] = raw;
+  const stream = streamOverTls(socket, events);
+  raw.on('error', (error: NodeJS.ErrnoException) => failWith(socket, error.code ?? 'ECONNRESET'));
+  socket.on('session', onSession);
+  socket.once('secureConnect', onSecure);
+  return stream;
+}
+
+function streamOverTls(socket: OwnedTlsSocket, events: StreamEvents): NetTcpStream {
+  const stream = streamOverSocket(socket, TLS_SOCKET_OPERATIONS, events);
+  socket[STREAM] = stream;
+  socket.push = push;
+  return stream;
+}
+
 /**
  * Creates the TLSSocket. If the constructor throws, destroys the raw socket, because nothing else owns the descriptor.
  */
-function tlsSocketOn(raw: Socket, input: DetachedInput | undefined, options: TLSSocketOptions): TlsServerSocket {
+function tlsSocketOn(raw: Socket, input: DetachedInput | undefined, options: TLSSocketOptions): OwnedTlsSocket {
   try {
-    return new (loadNodeTls().TLSSocket)(raw, options) as TlsServerSocket;
+    return new (loadNodeTls().TLSSocket)(raw, options) as OwnedTlsSocket;
   } catch (thrown) {
     input?.close();
     raw.destroy();
@@ -102,7 +148,7 @@ function tlsSocketOn(raw: Socket, input: DetachedInput | undefined, options: TLS
 }
 
 /** Makes the client's input wait for `readInput`, until the handshake is complete. */
-function holdInput(socket: TlsServerSocket, input: DetachedInput, onInput: (() => void) | undefined): void {
+function holdInput(socket: OwnedTlsSocket, input: DetachedInput, onInput: (() => void) | undefined): void {
   const resume = onInput && tlsSocketInternals.holdInput(socket, socket[RAW_SOCKET]);
   if (onInput === undefined || resume === undefined) {
     input.close();
@@ -119,7 +165,7 @@ function holdInput(socket: TlsServerSocket, input: DetachedInput, onInput: (() =
 }
 
 /** Reads and processes one part of the held input. Returns whether the held input may have more. */
-function readInput(socket: TlsServerSocket): boolean {
+function readInput(socket: OwnedTlsSocket): boolean {
   const input = socket[HELD_INPUT];
   const raw = socket[RAW_SOCKET];
   if (input === undefined || socket.destroyed || !tlsSocketInternals.hasDescriptor(raw)) return false;
@@ -134,7 +180,7 @@ const HELD_INPUT = Symbol('held input');
 const STREAM = Symbol('stream of');
 const IS_TRUNCATED = Symbol('is truncated');
 
-interface TlsServerSocket extends TLSSocket {
+interface OwnedTlsSocket extends TLSSocket {
   [RAW_SOCKET]: Socket;
   [STREAM]: NetTcpStream;
   [IS_TRUNCATED]?: boolean;
@@ -162,24 +208,24 @@ const TLS_SOCKET_OPERATIONS: SocketOperations = {
   // for each message.
   hasTaken: (socket, length) => length <= MAX_RECORD_BYTES && tlsSocketInternals.isWriteQueueEmpty(rawOf(socket)),
   reset(socket) {
-    if (!isSendingFin(socket)) resetNow.call(socket as TlsServerSocket);
+    if (!isSendingFin(socket)) resetNow.call(socket as OwnedTlsSocket);
     // Libuv refuses to reset while a FIN is queued, briefly or, rarely, because the client does not read.
     else if (tlsSocketInternals.isWriteQueueEmpty(rawOf(socket))) socket.once('finish', resetNow);
     else socket.destroy();
   },
   probe(socket) {
     const code = tlsSocketInternals.writeErrorOf(rawOf(socket));
-    if (code !== undefined) failWith(socket as TlsServerSocket, code);
+    if (code !== undefined) failWith(socket as OwnedTlsSocket, code);
   },
   endFault: (socket) =>
-    (socket as TlsServerSocket)[IS_TRUNCATED] === true && !socket.writableEnded ? 'ECONNRESET' : undefined,
+    (socket as OwnedTlsSocket)[IS_TRUNCATED] === true && !socket.writableEnded ? 'ECONNRESET' : undefined,
 };
 
 function rawOf(socket: Socket): Socket {
-  return (socket as TlsServerSocket)[RAW_SOCKET];
+  return (socket as OwnedTlsSocket)[RAW_SOCKET];
 }
 
-function resetNow(this: TlsServerSocket): void {
+function resetNow(this: OwnedTlsSocket): void {
   if (this.destroyed) return;
   tlsSocketInternals.resetWhenClosed(this[RAW_SOCKET]);
   this.destroy();
@@ -190,22 +236,22 @@ function resetNow(this: TlsServerSocket): void {
  * data (RFC 8446 §6.1), because an attacker on the path can forge a FIN. After Weir's own close_notify, a FIN without
  * close_notify is accepted, because many peers send only a FIN.
  */
-function push(this: TlsServerSocket, chunk: unknown, encoding?: BufferEncoding): boolean {
+function push(this: OwnedTlsSocket, chunk: unknown, encoding?: BufferEncoding): boolean {
   if (chunk === null) this[IS_TRUNCATED] = tlsSocketInternals.isTruncated(this, this[RAW_SOCKET]);
   return Socket.prototype.push.call(this, chunk, encoding);
 }
 
-function onSecure(this: TlsServerSocket): void {
+function onSecure(this: OwnedTlsSocket): void {
   this[STREAM].emit('onConnect');
 }
 
 /** Handles a TLS error. If an alert is due, Node has already sent it. */
-function onTlsError(this: TlsServerSocket, error: NodeJS.ErrnoException): void {
+function onTlsError(this: OwnedTlsSocket, error: NodeJS.ErrnoException): void {
   failWith(this, error.code ?? 'EPROTO');
 }
 
 /** Destroys the TLSSocket, which closes the raw socket. Node crashes if the raw socket is closed first. */
-function failWith(socket: TlsServerSocket, code: string): void {
+function failWith(socket: OwnedTlsSocket, code: string): void {
   socket[STREAM].setCloseCode(code);
   socket.destroy();
 }
