@@ -44,6 +44,14 @@ function pairsOf(raw: readonly string[]): (readonly [string, string])[] {
   return raw.flatMap((name, index) => (index % 2 === 0 ? [[name, raw[index + 1] as string] as const] : []));
 }
 
+/** Whitespace that the grammar allows and that Node refuses. Weir forwards none of it. */
+const NODE_REFUSES: readonly RegExp[] = [
+  // RFC 9112 §7.1.1: around the parts of a chunk extension.
+  /\r\n[0-9a-f]+(?:[ \t]+;|;[^\r]*[ \t])/i,
+  // RFC 9112 §5: behind the value of a field.
+  /\r\ntransfer-encoding:[^\r]*[ \t]\r\n/i,
+];
+
 /** Checks that Node reads the first request of `bytes` equally if Weir accepts it. Returns whether Weir accepts it. */
 async function isAcceptedEqually(bytes: Uint8Array): Promise<boolean> {
   const { messages, ends } = readRequests(bytes);
@@ -52,8 +60,7 @@ async function isAcceptedEqually(bytes: Uint8Array): Promise<boolean> {
   if (message === undefined || !/^(GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|PROPFIND) /.test(message.start)) return false;
   const { start, fields, body, trailers } = message;
   const request = bytes.subarray(0, ends[0]);
-  // RFC 9112 §7.1.1 allows whitespace in chunk extensions. Node refuses it, and Weir drops it with the extension.
-  if (/\r\n[0-9a-f]+(?:[ \t]+;|;[^\r]*[ \t])/i.test(Buffer.from(request).toString('latin1'))) return true;
+  if (NODE_REFUSES.some((pattern) => pattern.test(Buffer.from(request).toString('latin1')))) return true;
   assert.deepEqual(await readWithNode(request), { start, fields, body, trailers });
   return true;
 }
