@@ -22,6 +22,21 @@ import type { RequestRouter } from './request-router.ts';
 /** The number of consecutive idle timeouts for which a throttled request may wait, see `TcpSession`. */
 const MAX_THROTTLED_IDLE_TIMEOUTS = 10;
 
+/** How long a client may take to send a head. */
+export const HEAD_TIMEOUT_MS = 10_000;
+/** How long a connection may wait for its next request. */
+export const KEEP_ALIVE_MS = 60_000;
+/** How long the proxy waits for the client's FIN after the last response. */
+export const LINGER_MS = 2_000;
+
+/** The Service that gets a client. */
+export interface NextSession {
+  readonly upstream: Upstream;
+  readonly admission: Admission;
+  /** The bytes of the client that the next session reads first. They begin with the head of a request. */
+  readonly bytes: Uint8Array;
+}
+
 export interface HttpConnectionOptions {
   readonly context: RelayContext;
   readonly upstream: Upstream;
@@ -231,8 +246,8 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     return this.#throttle.mayRead('out', 0);
   }
 
-  /** Ends this session, and gives its client to a session of another Service. `bytes` begin with the head of a request. */
-  protected handOver(upstream: Upstream, admission: Admission, bytes: Uint8Array): void {
+  /** Ends this session, and gives its client to a session of another Service. */
+  protected handOver({ upstream, admission, bytes }: NextSession): void {
     const info = { ...this.info, prereadBytes: bytes, uncountedBytes: this.#uncountedInput };
     this.#uncountedInput = 0;
     this.#hasEnded = true;

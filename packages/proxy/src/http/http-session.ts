@@ -16,27 +16,20 @@ import { METHOD } from './h1/methods.ts';
 import type { RequestHeadParser } from './h1/request-head.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
 import { startsWithPreface } from './h2/protocol.ts';
-import { HttpConnection, type HttpConnectionOptions } from './http-connection.ts';
+import {
+  HEAD_TIMEOUT_MS,
+  HttpConnection,
+  type HttpConnectionOptions,
+  KEEP_ALIVE_MS,
+  LINGER_MS,
+  type NextSession,
+} from './http-connection.ts';
 import { flush } from './message-output.ts';
 import { type MessageHandler, type MessageReader, type MessageRefusal, requestReader } from './message-reader.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
 import { ForwardedPeer } from './passes/forwarded.ts';
 import { reasonForRefusal } from './refusal-reason.ts';
 import { output } from './worker-memory.ts';
-
-/** How long a client may take to send a head. */
-const HEAD_TIMEOUT_MS = 10_000;
-/** How long a connection may wait for its next request. */
-const KEEP_ALIVE_MS = 60_000;
-/** How long the proxy waits for the client's FIN after the last response. */
-const LINGER_MS = 2_000;
-
-/** The Service that gets the client, and the head of its first request. */
-interface NextSession {
-  readonly upstream: Upstream;
-  readonly admission: Admission;
-  readonly head: Uint8Array;
-}
 
 /** What the connection does: which bytes the client sends next, and what the proxy waits for. */
 type Phase =
@@ -193,8 +186,8 @@ export class HttpSession
       at = this.#reader.read(bytes, start, this);
       this.hasUncountedBytes = false;
       if (this.#next !== undefined) {
-        const { upstream, admission, head } = this.#next;
-        this.handOver(upstream, admission, Buffer.concat([head, bytes.subarray(at)]));
+        const { bytes: head } = this.#next;
+        this.handOver({ ...this.#next, bytes: Buffer.concat([head, bytes.subarray(at)]) });
         return;
       }
       if (this.isEnded) return;
@@ -226,7 +219,7 @@ export class HttpSession
     if (upstream === this.upstream) return undefined;
     const admission = this.options.admitTo(upstream, this.info);
     if (typeof admission === 'string') return admission;
-    this.#next = { upstream, admission, head: new Uint8Array(fields.bytes.subarray(methodStart, bodyStart)) };
+    this.#next = { upstream, admission, bytes: new Uint8Array(fields.bytes.subarray(methodStart, bodyStart)) };
     this.#reader.stop();
     return undefined;
   }
@@ -235,7 +228,7 @@ export class HttpSession
   #startHttp2(bytes: Uint8Array): void {
     const admission = this.options.admitTo(this.upstream, this.info);
     if (typeof admission === 'string') this.end('completed');
-    else this.handOver(this.upstream, admission, new Uint8Array(bytes));
+    else this.handOver({ upstream: this.upstream, admission, bytes: new Uint8Array(bytes) });
   }
 
   #countMessageBytes(): void {

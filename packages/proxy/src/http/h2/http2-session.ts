@@ -6,7 +6,13 @@ import type { DownstreamInfo } from '../../relay/downstream-info.ts';
 import type { TcpStream } from '../../transport/tcp-transport.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
 import type { RequestHeadRefusal } from '../h1/refusals.ts';
-import { HttpConnection, type HttpConnectionOptions } from '../http-connection.ts';
+import {
+  HEAD_TIMEOUT_MS,
+  HttpConnection,
+  type HttpConnectionOptions,
+  KEEP_ALIVE_MS,
+  LINGER_MS,
+} from '../http-connection.ts';
 import { ForwardedPeer } from '../passes/forwarded.ts';
 import { Http2Connection } from './connection.ts';
 import type { ConnectionHandler } from './connection-handler.ts';
@@ -14,12 +20,6 @@ import type { DecodedHead } from './decoded-head.ts';
 import type { ByteSink } from './frame-output.ts';
 import { Http2Request, type Http2RequestOwner } from './http2-request.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
-
-/** How long a connection may wait for a request, and a client may take to send a head. */
-const KEEP_ALIVE_MS = 60_000;
-const HEAD_TIMEOUT_MS = 10_000;
-/** How long the proxy waits for the client's FIN after GOAWAY. */
-const LINGER_MS = 2_000;
 
 /** Counts the bytes of frames. Only header blocks and DATA count, for the Services of their requests. */
 const frameCounters: Float64Array = new Float64Array(COLUMN_COUNT);
