@@ -1,5 +1,5 @@
-// The streams of clients whose TLS Weir terminates, and of endpoints that expect TLS. All bytes must pass through the TLSSocket, because bytes written
-// directly to the descriptor would be sent unencrypted.
+// The streams of clients whose TLS Weir terminates, and of endpoints that expect TLS. All bytes must pass through the
+// TLSSocket, because bytes written directly to the descriptor would be sent unencrypted.
 import { connect, Socket } from 'node:net';
 import type { SecureContext, TLSSocket, TLSSocketOptions } from 'node:tls';
 import { countSocket } from '../../limits/descriptor-count.ts';

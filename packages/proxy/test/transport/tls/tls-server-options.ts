@@ -7,7 +7,7 @@ export function testTlsServerOptions(): TlsServerOptions {
   const contexts = new TlsContexts({ sealer: SEALER, now: Date.now, onCertificateFault: () => undefined });
   const entry = { kind: 'certificate' as const, id: 'certificate/uid', service: 'uid', ...certificateEntryFor(SERVER) };
   const route = {
-    certificate: entry,
+    certificates: [entry],
     service: { namespace: 'shop', name: 'web' },
     settings: {},
     listener: { protocol: 'TCP' },
