@@ -64,6 +64,7 @@ export {
 export type { TenantLimits } from './policy.ts';
 export * from './propagation.ts';
 export type {
+  AccessLogSettings,
   HealthCheckSettings,
   HttpHealthCheck,
   ServiceLimits,

@@ -50,11 +50,19 @@ export interface Heartbeat {
   readonly hostAdvice?: readonly string[];
   /** How the proxy uses sockets: a value of WEIR_TRANSPORT. Absent if the proxy's version does not report the transport. */
   readonly transport?: string;
+  /** The address of the admin server. Absent if the server does not listen, or if the proxy's version does not report the address. */
+  readonly admin?: AdminAddress;
   /**
    * Why the reader cannot decode the heartbeat of a proxy with another version, and what to do. Absent if the heartbeat was decoded. If
    * present, all fields except `node` and `life` are empty.
    */
   readonly unreadable?: string;
+}
+
+export interface AdminAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: boolean;
 }
 
 export interface UnhealthyReport {

@@ -1,5 +1,5 @@
 export { ADMIN_TOKEN_FORMAT } from './admin/admin-access.ts';
-export type { AdminRoute } from './admin/admin-handler.ts';
+export { type AdminRoute, type AdminStream, jsonResponse } from './admin/admin-handler.ts';
 export { type AdminServer, type AdminServerOptions, createAdminServer } from './admin/admin-server.ts';
 export {
   createProbeSocket,
@@ -89,6 +89,7 @@ export type {
   Sample,
 } from './metrics/contract.ts';
 export { exitStatusFor } from './process/exit-status.ts';
+export { createLineOutput, type LineOutput, standardOutput } from './process/line-output.ts';
 export {
   type ProcessControl,
   type ProcessHost,

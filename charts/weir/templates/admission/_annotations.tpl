@@ -27,6 +27,7 @@ same values.
   "hosts" (dict "wrong" (include "weir.cel.hosts" (index $grammar "hosts")) "with" $tls "tcpOnly" "true")
   "path-prefix" (dict "wrong" (include "weir.cel.pathPrefix" (index $grammar "path-prefix")) "with" (list "tls-passthrough"))
   "strip-prefix" (dict "wrong" (include "weir.cel.stripPrefix" $grammar) "with" (list "path-prefix" "tls-passthrough"))
+  "access-log" (dict "wrong" (include "weir.cel.accessLog" (index $grammar "access-log")) "with" (list "tls-passthrough"))
   "health-check-path" (dict "wrong" (include "weir.cel.path" (index $grammar "health-check-path")) "with" $check)
   "health-check-timeout" (dict "wrong" (include "weir.cel.ofCheck" (include "weir.cel.timeout" (index $grammar "health-check-timeout")))
     "with" (list "health-check" "health-check-interval"))

@@ -36,3 +36,11 @@ VALUE == 'true' && !(variables.hasHttp && [variables.own[?'weir.dev/path-prefix'
 ? 'can be honoured only with a valid weir.dev/path-prefix; add that annotation, or remove this one'
 : {{ include "weir.cel.value" (index . "strip-prefix") }}
 {{- end }}
+
+{{/* Takes the grammar of access-log. */}}
+{{- define "weir.cel.accessLog" -}}
+!{{ include "weir.cel.matches" (dict "value" "VALUE" "grammar" .) }}
+? {{ include "weir.cel.notAllowed" . }}
+: VALUE == 'false' || variables.hasHttp ? ''
+: 'can be honoured only at a port where the proxies read HTTP requests; set appProtocol: http at a TCP port, or remove this annotation'
+{{- end }}

@@ -1,4 +1,5 @@
 import {
+  type AccessLogSettings,
   certificateSecretsOf,
   formatDuration,
   type HealthCheckSettings,
@@ -149,7 +150,7 @@ function settingLines({ settings }: ServiceExplanation): string[] {
   if (settings === null) return ['no settings of the Service have been accepted yet, so the Service is not served'];
   const { algorithm, connectTimeoutMs, idleTimeoutMs, drainTimeoutMs, affinity, healthCheck } = settings;
   const { sourceRanges, hosts, pathPrefix, stripPrefix, tls, tlsPassthrough, proxyProtocol } = settings;
-  const { requestTimeoutMs, maxBodyBytes, stickyCookie } = settings;
+  const { requestTimeoutMs, maxBodyBytes, stickyCookie, accessLog } = settings;
   return [
     `algorithm ${algorithm}`,
     `connect-timeout ${formatDuration(connectTimeoutMs)}, idle-timeout ${formatDuration(idleTimeoutMs)}, drain-timeout ${formatDuration(drainTimeoutMs)}`,
@@ -172,7 +173,13 @@ function settingLines({ settings }: ServiceExplanation): string[] {
     ...(affinity.kind === 'client-ip'
       ? [`connections of a client go to the same endpoint for ${formatDuration(affinity.timeoutMs)}`]
       : []),
+    ...(accessLog === undefined ? [] : [accessLogLine(accessLog)]),
   ];
+}
+
+function accessLogLine({ requestsPerMillion, hasQuery }: AccessLogSettings): string {
+  const share = requestsPerMillion === 1_000_000 ? 'all' : `${requestsPerMillion / 10_000}% of the`;
+  return `access log of ${share} requests, ${hasQuery === true ? 'with' : 'without'} query strings`;
 }
 
 function tlsLines(tls: TlsTermination): string[] {

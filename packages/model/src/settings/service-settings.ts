@@ -40,10 +40,19 @@ export interface ServiceSettings {
   readonly requestTimeoutMs?: number;
   /** Name of the cookie that binds a client to the endpoint of its first request; absent if the proxies set no cookie. */
   readonly stickyCookie?: string;
+  /** Present if the proxies write an access log of the Service's HTTP requests. */
+  readonly accessLog?: AccessLogSettings;
   /** The requested node pool; null for the first pool of the tenant. */
   readonly pool: string | null;
   /** The requested number of nodes; null for the tenant's number. */
   readonly nodes: number | null;
+}
+
+export interface AccessLogSettings {
+  /** How many of a million requests are logged, chosen at random; 1,000,000 for all. */
+  readonly requestsPerMillion: number;
+  /** Present if the log contains query strings, which often contain secrets. */
+  readonly hasQuery?: true;
 }
 
 export interface TlsTermination {

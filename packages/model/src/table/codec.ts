@@ -163,6 +163,7 @@ const SETTINGS = objectOf({
   maxBodyBytes: optional(isCount),
   requestTimeoutMs: optional(isCount),
   stickyCookie: optional(isText),
+  accessLog: optional(objectOf({ requestsPerMillion: isCount, hasQuery: optional(isOneOf(true)) })),
   pool: nullOr(isText),
   nodes: nullOr(isCount),
 });

@@ -94,6 +94,16 @@ export class EndpointRequest implements Exchange, Sink {
     return this.#sentAt;
   }
 
+  /** How many endpoints were tried for the last request that has begun. */
+  get attempts(): number {
+    return this.#triedEndpoints.length;
+  }
+
+  /** The endpoint that was tried last. */
+  get lastEndpoint(): EndpointStats | undefined {
+    return this.#triedEndpoints.at(-1);
+  }
+
   get isConnecting(): boolean {
     return this.#connection?.isConnected === false;
   }

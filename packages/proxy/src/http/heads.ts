@@ -58,7 +58,11 @@ const responseContext: ResponseContext = {
 };
 
 /** What `writeRequest` has found out about a request. Valid until the next call. */
-export const writtenRequest: Pick<RequestContext, 'isWebSocket' | 'cookieEndpoint'> & { readonly closes: boolean } = {
+export const writtenRequest: Pick<RequestContext, 'isWebSocket' | 'cookieEndpoint'> & {
+  readonly closes: boolean;
+  readonly id: Pick<RequestContext, 'isRequestIdMade' | 'requestId'>;
+} = {
+  id: requestContext,
   get cookieEndpoint() {
     return requestContext.cookieEndpoint;
   },

@@ -1,4 +1,5 @@
 import type { EndpointStats } from '@weir/model/data-plane';
+import type { AnswerReason, LoggedRequest } from '../access-log/access-log.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Direction } from '../limits/limiter-state.ts';
 import { SessionThrottle, type ThrottledReader } from '../limits/shaper.ts';
@@ -10,8 +11,12 @@ import type { RelayContext, Session } from '../relay/session.ts';
 import { ticksFor } from '../relay/timeout-wheel.ts';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
+import type { EndpointRequest } from './endpoint-request.ts';
+import type { RequestHeadParser } from './h1/request-head.ts';
+import { writtenRequest } from './heads.ts';
 import type { Sink } from './message-output.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
+import type { ForwardedPeer } from './passes/forwarded.ts';
 import type { RequestRouter } from './request-router.ts';
 
 /** The number of consecutive idle timeouts for which a throttled request may wait, see `TcpSession`. */
@@ -46,6 +51,10 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   protected readonly upstream: Upstream;
   protected readonly info: DownstreamInfo;
   protected readonly options: HttpConnectionOptions;
+  /** The access log's record of the open request. Undefined if the request is not logged. */
+  protected logged: LoggedRequest | undefined;
+  /** Whether bytes of the open request are being read that are not counted yet. */
+  protected hasUncountedBytes = false;
   readonly #throttle: SessionThrottle;
   readonly #idleTicks: number;
   #hasEnded = false;
@@ -72,6 +81,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     addToCounter(counters, ACTIVE, 1);
   }
 
+  abstract get peer(): ForwardedPeer;
   abstract get endpointStats(): EndpointStats | undefined;
   abstract onEndpointUnavailable(): void;
   abstract onEnd(): void;
@@ -160,7 +170,9 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   }
 
   send(bytes: Uint8Array): void {
-    if (!this.#hasEnded) this.writeToClient(bytes);
+    if (this.#hasEnded) return;
+    if (this.logged !== undefined) this.logged.sentBytes += bytes.length;
+    this.writeToClient(bytes);
   }
 
   /** Called after the parts of a response that one read has delivered. Stops reading the endpoint if the client is slow. */
@@ -178,6 +190,35 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     this.#countedBefore -= bytes - counted;
     this.#uncountedInput -= counted;
     addToCounter(this.counters, RECEIVED, counted);
+    if (this.logged === undefined) return;
+    this.logged.receivedBytes += bytes;
+    if (this.logged.isComplete) this.endLog();
+  }
+
+  /**
+   * Begins to log a request if its Service asks for an access log. `head` is undefined if the client sent no valid head,
+   * `request` if no endpoint gets the request.
+   */
+  protected beginLog(head: RequestHeadParser | undefined, request: EndpointRequest | undefined): void {
+    const { upstream, info, context } = this;
+    if (upstream.route.settings.accessLog === undefined) return;
+    const client = { info, address: this.peer.address };
+    const source = { head, client, id: writtenRequest.id, request };
+    this.logged = context.accessLog.begin(upstream.route, source, context.transport.turns.nowMs);
+  }
+
+  /** Logs the request, whose answer is complete. `reason` says why the proxy answered, if it did. */
+  protected completeLog(reason?: AnswerReason): void {
+    this.logged?.complete(reason);
+    if (!this.hasUncountedBytes) this.endLog();
+  }
+
+  /** Writes the line of the logged request, if any, even if the request is not complete. */
+  protected endLog(): void {
+    const { logged, upstream, counters, context } = this;
+    if (logged === undefined) return;
+    this.logged = undefined;
+    context.accessLog.end(logged, { service: upstream.service.entry, counters }, context.transport.turns.nowMs);
   }
 
   /** Forgets bytes of the client that count for no Service, or that were counted otherwise. */

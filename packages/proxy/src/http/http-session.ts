@@ -55,7 +55,7 @@ export class HttpSession
   extends HttpConnection
   implements RequestOwner, RequestConnection, MessageHandler<RequestHeadParser>
 {
-  readonly peer: ForwardedPeer;
+  override readonly peer: ForwardedPeer;
   readonly #reader: MessageReader<RequestHeadParser> = requestReader();
   readonly #request: EndpointRequest;
   readonly #current = new CurrentRequest(this);
@@ -136,6 +136,7 @@ export class HttpSession
   protected override cancelRequest(): void {
     this.#current.abandon();
     this.#request.cancel();
+    this.endLog();
   }
 
   onEndpointUnavailable(): void {
@@ -188,7 +189,9 @@ export class HttpSession
       const wasInHead = this.#reader.isInHead;
       const start = at;
       if (this.#phase === 'head' && !wasInHead) this.startRequestTimeout();
+      this.hasUncountedBytes = true;
       at = this.#reader.read(bytes, start, this);
+      this.hasUncountedBytes = false;
       if (this.#next !== undefined) {
         const { upstream, admission, head } = this.#next;
         this.handOver(upstream, admission, Buffer.concat([head, bytes.subarray(at)]));
@@ -211,6 +214,7 @@ export class HttpSession
     const reason = this.#current.begin(head, refusal ?? routed);
     this.startIdleTimeout();
     this.#request.cookieEndpoint = this.#current.cookieEndpoint;
+    this.beginLog(head, reason === undefined ? this.#request : undefined);
     if (reason === undefined) this.#request.begin(this.#current.method, this.#current.hasBody);
     else if (reason === 'redirect') this.#redirect(head);
     else this.#failRequest(reason);
@@ -284,6 +288,7 @@ export class HttpSession
     const { sentAt } = this.#request;
     const stickyCookieLine = this.#request.stickyCookieLine(this.peer);
     const options = this.#current.writeResponseHead(this, head, { sentAt, closes, stickyCookieLine });
+    if (this.#current.hasResponse) this.logged?.onAnswer(head.status, sentAt, this.now);
     if (options !== undefined && head.status === SWITCHING_PROTOCOLS) this.#startOtherProtocol();
     return options;
   }
@@ -296,6 +301,7 @@ export class HttpSession
     if (this.isEnded) return;
     this.#current.writeResponseEnd(this, trailers);
     flush(this);
+    this.completeLog();
     this.#endRequest();
   }
 
@@ -331,8 +337,10 @@ export class HttpSession
 
   #answer(reason: ErrorReason): void {
     this.#request.cancel();
+    if (this.#phase === 'head') this.beginLog(undefined, undefined);
     this.#current.writeAnswer(reason, this.#phase !== 'response' || this.context.isDraining);
     flush(this);
+    this.completeLog(reason);
     this.#endRequest();
   }
 
@@ -341,6 +349,7 @@ export class HttpSession
     if (!this.#current.writeRedirect(head)) this.#answer('invalid-request');
     else {
       flush(this);
+      this.completeLog('https-redirect');
       this.#endRequest();
     }
   }

@@ -32,7 +32,9 @@ const HISTOGRAM_COLUMN_COUNT = DURATION_BUCKETS_MS.length + 2;
 export const REQUEST_DURATION: number = FIRST_CODE_CLASS_COLUMN + CODE_CLASSES.length;
 /** The first column of the histogram of the time from the request at the endpoint to the head of the endpoint's answer. */
 export const ENDPOINT_DURATION: number = REQUEST_DURATION + HISTOGRAM_COLUMN_COUNT;
-const FIRST_OUTCOME_COLUMN = ENDPOINT_DURATION + HISTOGRAM_COLUMN_COUNT;
+/** Lines of the access log that were dropped. */
+export const ACCESS_LOG_DROPPED: number = ENDPOINT_DURATION + HISTOGRAM_COLUMN_COUNT;
+const FIRST_OUTCOME_COLUMN = ACCESS_LOG_DROPPED + 1;
 const FIRST_REQUEST_REFUSAL_COLUMN = FIRST_OUTCOME_COLUMN + OUTCOMES.length;
 export const COLUMN_COUNT: number = FIRST_REQUEST_REFUSAL_COLUMN + REQUEST_REFUSALS.length;
 export const ROWS_PER_BLOCK = 1_024;

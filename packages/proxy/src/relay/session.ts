@@ -1,5 +1,6 @@
 import type { EndpointStats } from '@weir/model/data-plane';
 import type { HandshakeQueue } from '../accept/handshake-queue.ts';
+import type { AccessLog } from '../access-log/access-log.ts';
 import type { EndpointConnections } from '../http/endpoint-connections.ts';
 import type { Shaper } from '../limits/shaper.ts';
 import type { WorkerBuffers } from '../limits/tenant-buffers.ts';
@@ -115,6 +116,7 @@ export interface RelayContext {
   readonly endpointConnections: EndpointConnections;
   /** Whether this proxy accepts no connections any more. Written only by the worker. */
   isDraining: boolean;
+  readonly accessLog: AccessLog;
   /** Called with an unexpected exception that ends a connection. */
   onInternalError(thrown: unknown): void;
   /**

@@ -1,5 +1,7 @@
 import { type AdminServer, createAdminServer, type HostPort, type Metrics } from '@weir/runtime';
+import type { LogHub } from '../access-log/log-hub.ts';
 import type { ProxySettings } from '../supervisor/proxy-settings.ts';
+import { accessLogStream } from './access-log-stream.ts';
 import { AdminPort } from './admin-port.ts';
 import type { ProxyMetricsSources } from './proxy-metrics.ts';
 import type { ProxySelfView } from './proxy-view.ts';
@@ -10,6 +12,7 @@ export interface ProxyAdminSources {
   readonly ready: Promise<void>;
   readonly view: () => ProxySelfView;
   readonly isOtherProxyServing: () => boolean;
+  readonly accessLogs: LogHub;
 }
 
 /** Creates the admin port, or returns undefined if the admin server is off. */
@@ -27,7 +30,7 @@ export function createProxyAdmin(settings: ProxySettings, sources: ProxyAdminSou
 
 function createAdminServerFor(address: HostPort, settings: ProxySettings, sources: ProxyAdminSources): AdminServer {
   const { adminTls: tls, adminToken: token, health, log } = settings;
-  const { metricsSources, ready, view } = sources;
+  const { metricsSources, ready, view, accessLogs } = sources;
   return createAdminServer({
     ...address,
     tls,
@@ -35,6 +38,7 @@ function createAdminServerFor(address: HostPort, settings: ProxySettings, source
     health,
     metrics: createLazyMetrics(metricsSources, ready),
     routes: { '/debug/listeners': () => view() },
+    streams: { '/access-log': accessLogStream(accessLogs) },
     log: log.child({ part: 'admin' }),
     advice: 'set WEIR_ADMIN to a free HOST:PORT, or to off',
   });

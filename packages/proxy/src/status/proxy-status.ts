@@ -1,5 +1,5 @@
 import type { Heartbeat } from '@weir/model/data-plane';
-import type { Clock } from '@weir/runtime';
+import type { Clock, HostPort } from '@weir/runtime';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
 import type { UsageFlusher } from '../metering/usage-flusher.ts';
 import type { ListenerReconciler } from '../supervisor/listeners/listener-reconciler.ts';
@@ -26,6 +26,8 @@ export interface ProxyStatusOptions {
   readonly isDraining: () => boolean;
   /** Returns a warning about the admin port, which is reported together with `settings.hostWarnings`. */
   readonly adminWarning: () => string | undefined;
+  /** Returns the address of the admin server; undefined while it does not listen. */
+  readonly adminAddress: () => HostPort | undefined;
 }
 
 /** Describes the state of this proxy for the store, for probes and for the debug page. */
@@ -77,10 +79,12 @@ export class ProxyStatus {
       health,
       isDraining,
       adminWarning,
+      adminAddress,
     } = this.#options;
     const { node, version, transport, addresses } = settings;
     const hostAdvice = append(settings.hostWarnings, adminWarning());
     const unhealthy = unhealthyReportFor(health);
+    const admin = adminAddress();
     return {
       node,
       version,
@@ -95,6 +99,7 @@ export class ProxyStatus {
       connections: slots.activeConnections(),
       ...(unhealthy === undefined ? {} : { unhealthy }),
       ...(hostAdvice === undefined ? {} : { hostAdvice }),
+      ...(admin === undefined ? {} : { admin: { ...admin, tls: settings.adminTls !== undefined } }),
     };
   }
 }

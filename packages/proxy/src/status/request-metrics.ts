@@ -1,6 +1,7 @@
 import { CODE_CLASSES } from '@weir/model/data-plane';
 import type { HistogramSample, Metrics, Sample } from '@weir/runtime';
 import {
+  ACCESS_LOG_DROPPED,
   CODE_CLASS_COLUMNS,
   DURATION_BUCKETS_MS,
   ENDPOINT_DURATION,
@@ -35,6 +36,19 @@ export function addRequestMetrics(metrics: Metrics, slots: SlotRegistry): void {
     buckets: BUCKETS_SECONDS,
     collect: () => durations(slots, ENDPOINT_DURATION),
   });
+  metrics.collectCounter({
+    name: 'weir_access_log_dropped_total',
+    help: 'Lines of the access log of the Service that were dropped, because its tenant logs more than the proxy can write.',
+    labels: SERVICE,
+    collect: () => droppedLines(slots),
+  });
+}
+
+function* droppedLines(slots: SlotRegistry): Iterable<Sample<ServiceLabel>> {
+  for (const { owner, counts } of slots.counts([ACCESS_LOG_DROPPED])) {
+    const value = counts[0] ?? 0;
+    if (value > 0) yield { labels: { namespace: owner.namespace, service: owner.name }, value };
+  }
 }
 
 function* requests(slots: SlotRegistry): Iterable<Sample<ServiceLabel | 'code_class'>> {

@@ -1,8 +1,9 @@
 // Creates the parts of a proxy's main thread and connects them. A callback may refer to parts that are created after
 // it, because no callback runs before the supervisor starts the worker pool.
 import type { RouteKey, Suspension, TablePosition } from '@weir/model/data-plane';
-import type { Loop } from '@weir/runtime';
+import { type Loop, standardOutput } from '@weir/runtime';
 import { Sealer } from '@weir/runtime/sealing';
+import { LogHub } from '../access-log/log-hub.ts';
 import type { DescriptorCounter } from '../limits/descriptor-count.ts';
 import { descriptorLimit, descriptorsForListeners } from '../limits/descriptor-limit.ts';
 import { LimiterRegistry } from '../limits/limiter-registry.ts';
@@ -46,6 +47,7 @@ export interface ProxyComponents {
   readonly status: ProxyStatus;
   readonly heartbeatLoop: Loop;
   readonly admin: AdminPort | undefined;
+  readonly accessLogs: LogHub;
 }
 
 export interface ComponentsOptions {
@@ -92,6 +94,7 @@ export function createComponents(
 
   // The data path: the workers and the state that is sent to them.
   const slots = new SlotRegistry();
+  const accessLogs = new LogHub(settings.accessLogOutput ?? standardOutput());
   const limits = new LimiterRegistry(workers);
   const { descriptors } = limits;
   const pool: WorkerPool = new WorkerPool({
@@ -117,6 +120,7 @@ export function createComponents(
     onListenFailed: (_worker, listenerId, code) => listeners.onListenFailed(listenerId, code),
     onDrainingEndpoints: (worker, endpoints) => health.draining.update(worker, endpoints),
     onPassiveHealth: (reports) => health.recordPassiveHealth(reports),
+    onAccessLog: (chunk, onTaken) => accessLogs.publish(chunk, onTaken),
     onWorkerEnd,
     onMarkReached,
   });
@@ -193,6 +197,7 @@ export function createComponents(
     health,
     isDraining,
     adminWarning: () => admin?.warning,
+    adminAddress: () => admin?.address,
   });
   const heartbeatLoop = createHeartbeatLoop({
     store: store.heartbeats,
@@ -205,6 +210,7 @@ export function createComponents(
     ready,
     view: () => status.view,
     isOtherProxyServing: () => takeover.isOtherProxyServing,
+    accessLogs,
   });
   return {
     slots,
@@ -223,5 +229,6 @@ export function createComponents(
     status,
     heartbeatLoop,
     admin,
+    accessLogs,
   };
 }

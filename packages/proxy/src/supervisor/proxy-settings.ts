@@ -1,4 +1,4 @@
-import type { Clock, Health, HostPort, Logger, Secret } from '@weir/runtime';
+import type { Clock, Health, HostPort, LineOutput, Logger, Secret } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import type { TransportKind } from '../transport/choose-transport.ts';
 
@@ -40,6 +40,8 @@ export interface ProxyOptions {
   /** How the workers use sockets; `DEFAULT_TRANSPORT` by default. */
   readonly transport?: TransportKind | undefined;
   readonly log: Logger;
+  /** Takes the lines of access logs; by default the standard output. */
+  readonly accessLogOutput?: LineOutput | undefined;
   readonly clock?: Clock | undefined;
   /** How long open connections may continue after `close`; 30 s by default. */
   readonly drainMs?: number | undefined;

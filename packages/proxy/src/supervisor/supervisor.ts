@@ -12,6 +12,8 @@ import type { WorkerPool } from './worker-pool.ts';
 
 const TICK_INTERVAL_MS = 1_000;
 const LAST_FLUSH_TIMEOUT_MS = 3_000;
+/** How long the last lines of the access log may take if nobody reads the standard output. */
+const LAST_LOG_TIMEOUT_MS = 1_000;
 /** How long a drain waits for a successor to take over before the listeners are closed. */
 const TAKEOVER_TIMEOUT_MS = 5_000;
 
@@ -108,7 +110,8 @@ export class Supervisor {
   }
 
   async #close(drainMs: number): Promise<void> {
-    const { takeover, listeners, pool, slots, maglev, health, flusher, stateSaver, eventLoopDelay } = this.components;
+    const { takeover, listeners, pool, slots, maglev, health, flusher, stateSaver, eventLoopDelay, accessLogs } =
+      this.components;
     const { store, node, clock, log } = this.#settings;
     this.#isDraining = true;
     this.#ready.reject(new Error('the proxy was closed'));
@@ -131,6 +134,12 @@ export class Supervisor {
     const { incarnation } = flusher;
     // If the removal fails, the heartbeat expires by itself.
     if (incarnation !== undefined) await store.heartbeats.remove(node, incarnation).catch(() => undefined);
+    // At a mark, the workers send the last lines of their access logs.
+    await pool.untilReached(pool.mark(), COMMAND_TIMEOUT_MS);
+    const written = new AbortController();
+    const timeout = wait(clock, LAST_LOG_TIMEOUT_MS, written.signal).catch(() => undefined);
+    await Promise.race([accessLogs.written, timeout]);
+    written.abort();
     await pool.close();
   }
 

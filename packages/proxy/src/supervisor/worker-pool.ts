@@ -2,6 +2,7 @@
 import { AFFINITY_TABLE_BYTES } from '@weir/model/data-plane';
 import { backoffMs, type Clock, type Logger, type Secret, type Timer, wait } from '@weir/runtime';
 import { createStickyKey } from '../http/sticky-cookie.ts';
+import type { LogChunk } from '../access-log/log-buffer.ts';
 import type { LimiterRegistry } from '../limits/limiter-registry.ts';
 import { createCounterBlock } from '../metering/counters.ts';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
@@ -45,6 +46,8 @@ export interface WorkerPoolOptions {
   onListenFailed(worker: number, listenerId: number, code: string): void;
   onDrainingEndpoints(worker: number, endpoints: readonly DrainingEndpoint[]): void;
   onPassiveHealth(reports: readonly PassiveHealthReport[]): void;
+  /** Called with lines of the access log. The worker sends no more lines before `onTaken` was called. */
+  onAccessLog(chunk: LogChunk, onTaken: () => void): void;
   onWorkerEnd(worker: number): void;
   /** Called when `WorkerPool.reached` may have changed. */
   onMarkReached(): void;
@@ -202,6 +205,9 @@ export class WorkerPool {
         return;
       case 'passive-health':
         this.#options.onPassiveHealth(message.reports);
+        return;
+      case 'access-log':
+        this.#options.onAccessLog(message.chunk, () => worker.takeNextAccessLog());
         return;
       case 'certificate-fault':
         this.#certificateFaultLog.add(message.report);

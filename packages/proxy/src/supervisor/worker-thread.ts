@@ -1,6 +1,7 @@
 import { totalmem } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import type { Clock, Secret } from '@weir/runtime';
+import { createLogFlag, takeNextChunk } from '../access-log/log-buffer.ts';
 import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
 import type { PeerWorkersSetup } from '../relay/peer-workers.ts';
 import {
@@ -70,6 +71,7 @@ export class WorkerThread {
   readonly #livenessCounters: Int32Array;
   readonly #liveness: WorkerLiveness;
   readonly #clock: Clock;
+  readonly #accessLogFlag = createLogFlag();
   #endReason: string | undefined;
   /** Resolves when the thread has ended and its descriptors are closed. */
   readonly #ended = Promise.withResolvers<void>();
@@ -107,6 +109,7 @@ export class WorkerThread {
       descriptors,
       eventLoopDelays,
       droppedDatagrams,
+      accessLogFlag: this.#accessLogFlag,
     };
     this.id = id;
     this.counterBlocks = [...counterBlocks];
@@ -143,6 +146,11 @@ export class WorkerThread {
 
   post(command: WorkerCommand): void {
     this.#commands.post(command);
+  }
+
+  /** Lets the worker send the next lines of the access log. */
+  takeNextAccessLog(): void {
+    takeNextChunk(this.#accessLogFlag);
   }
 
   get counts(): WorkerCounts {

@@ -1,6 +1,7 @@
 // The contract between the supervisor and a worker thread. Messages travel in lists (`MessageBatcher`). A worker applies
 // commands in the order in which they were posted, except for suspensions, which it applies at once.
 import type { Change, ListenerKey, Protocol, RouteKey, Suspension } from '@weir/model/data-plane';
+import type { LogChunk } from '../access-log/log-buffer.ts';
 import type { LimiterRows } from '../limits/admission.ts';
 import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
 import type { Outcome } from '../metering/outcome.ts';
@@ -40,6 +41,8 @@ export interface WorkerStartData {
   readonly eventLoopDelays: SharedArrayBuffer;
   /** One double: how many datagrams the kernel has dropped at the worker's UDP listeners. */
   readonly droppedDatagrams: SharedArrayBuffer;
+  /** Tells whether the main thread has taken the last lines of the access log, see `takeNextChunk`. */
+  readonly accessLogFlag: SharedArrayBuffer;
 }
 
 export const LIVENESS_INTERVAL_MS = 250;
@@ -144,6 +147,7 @@ export type WorkerMessage =
   | { readonly kind: 'passive-health'; readonly reports: readonly PassiveHealthReport[] }
   /** The connection attempts that failed because of this host since the last message of this kind. */
   | { readonly kind: 'local-failures'; readonly counts: LocalFailureCounts }
+  | { readonly kind: 'access-log'; readonly chunk: LogChunk }
   /** A certificate cannot be used, so the clients that need it are refused. */
   | { readonly kind: 'certificate-fault'; readonly report: CertificateFaultReport }
   | { readonly kind: 'error'; readonly origin: 'accept' | 'internal'; readonly text: string };

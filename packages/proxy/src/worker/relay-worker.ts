@@ -10,6 +10,8 @@ import {
 } from '@weir/model/data-plane';
 import { HandshakeQueue } from '../accept/handshake-queue.ts';
 import { PendingConnections } from '../accept/pending-connection.ts';
+import { AccessLog } from '../access-log/access-log.ts';
+import { createLogFlag, LogBuffer } from '../access-log/log-buffer.ts';
 import { EndpointConnections } from '../http/endpoint-connections.ts';
 import { createStickyKey, deriveStickyKey } from '../http/sticky-cookie.ts';
 import { AdmissionController } from '../limits/admission.ts';
@@ -45,6 +47,8 @@ export interface RelayWorkerOptions extends WorkerListenersOptions {
   readonly stickyKey?: Uint8Array;
   /** The limiter state, which all workers share. Without it, nothing is limited. */
   readonly limiterMemory?: WorkerLimiterMemory;
+  /** Tells whether the main thread has taken the last lines of the access log. Without it, only one chunk is sent. */
+  readonly accessLogFlag?: SharedArrayBuffer;
   /** Called when a connection attempt to an endpoint has failed. `code` is an errno name. */
   onConnectError?(code: string | undefined): void;
   /** Returns milliseconds of a clock that never goes back; by default the kernel's monotonic clock. */
@@ -99,6 +103,8 @@ export class RelayWorker {
         stickyKey: deriveStickyKey(options.sealer) ?? options.stickyKey ?? createStickyKey(),
       },
     });
+    const flag = options.accessLogFlag ?? createLogFlag();
+    const buffer = new LogBuffer({ flag, send: (chunk) => options.send({ kind: 'access-log', chunk }) });
     this.#context = {
       transport: options.transport,
       wheel: this.#wheel,
@@ -108,6 +114,7 @@ export class RelayWorker {
       buffers: new WorkerBuffers(),
       endpointConnections: new EndpointConnections(options.transport),
       isDraining: false,
+      accessLog: new AccessLog({ buffer, wallClock: options.wallClock }),
       onInternalError,
       onConnectError: (code) => options.onConnectError?.(code),
     };
@@ -189,6 +196,7 @@ export class RelayWorker {
         this.#terminateAll(command.outcome);
         return;
       case 'mark':
+        this.#context.accessLog.flush();
         this.#options.send({ kind: 'mark-reached', sequence: command.sequence });
     }
   }

@@ -39,6 +39,7 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
     workerCount,
     eventLoopDelays,
     droppedDatagrams,
+    accessLogFlag,
   } = workerData as WorkerStartData;
 
   const batcher = new MessageBatcher<WorkerMessage>((messages) => port.postMessage(messages), setImmediate);
@@ -55,6 +56,7 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
     affinityTable: createAffinityTable(new Uint32Array(affinityMemory)),
     limiterMemory,
     stickyKey,
+    accessLogFlag,
     peerWorkers: new PeerWorkers(peerWorkers),
     descriptorLimiter: new DescriptorLimiter({
       limit: descriptorLimit(),

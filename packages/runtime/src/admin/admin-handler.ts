@@ -6,6 +6,8 @@ import type { Metrics } from '../metrics/contract.ts';
 
 /** Returns the value that a GET of the route's path responds with, as JSON. */
 export type AdminRoute = (query: URLSearchParams) => unknown;
+/** Writes a response that lasts until its client or this process ends it, or returns an error instead. */
+export type AdminStream = (query: URLSearchParams, response: ServerResponse) => AdminResponse | undefined;
 /** The metrics, or a function that creates them at each scrape. */
 export type AdminMetrics = Metrics | (() => Promise<Metrics>);
 
@@ -16,6 +18,8 @@ export interface AdminContent {
   readonly log: Logger;
   /** Routes by path, such as `/connections`. */
   readonly routes: Readonly<Record<string, AdminRoute>>;
+  /** Endless responses by path. */
+  readonly streams?: Readonly<Record<string, AdminStream>>;
 }
 
 export interface AdminResponse {
@@ -58,7 +62,7 @@ function probeResponse(path: string, { live, ready, reasons: all }: HealthReport
 async function responseForPath(
   path: string,
   query: URLSearchParams,
-  { metrics, routes }: AdminContent,
+  { metrics, routes, streams = {} }: AdminContent,
 ): Promise<AdminResponse> {
   if (path === METRICS_PATH && metrics !== undefined) {
     const current = typeof metrics === 'function' ? await metrics() : metrics;
@@ -66,7 +70,8 @@ async function responseForPath(
   }
   const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
   if (route !== undefined) return jsonResponse(200, await route(query));
-  const paths = [...PROBE_PATHS, ...(metrics === undefined ? [] : [METRICS_PATH]), ...Object.keys(routes)];
+  const extra = [...Object.keys(routes), ...Object.keys(streams)];
+  const paths = [...PROBE_PATHS, ...(metrics === undefined ? [] : [METRICS_PATH]), ...extra];
   return jsonResponse(404, { error: `unknown path ${path}`, paths });
 }
 
@@ -80,10 +85,15 @@ export async function handleAdminRequest(
   response: ServerResponse,
   { content, isTrusted }: { readonly content: AdminContent; readonly isTrusted: boolean },
 ): Promise<void> {
-  const isRead = request.method === 'GET' || request.method === 'HEAD';
-  const { status, contentType, body }: AdminResponse = isRead
-    ? await responseFor(request.url ?? '', content, isTrusted ? 'all' : 'probes')
-    : jsonResponse(405, { error: 'method not allowed; use GET' });
+  const { method, url = '' } = request;
+  const isRead = method === 'GET' || method === 'HEAD';
+  const streamed = isTrusted && method === 'GET' ? startStream(url, response, content) : undefined;
+  if (streamed === 'started') return;
+  const { status, contentType, body }: AdminResponse =
+    streamed ??
+    (isRead
+      ? await responseFor(url, content, isTrusted ? 'all' : 'probes')
+      : jsonResponse(405, { error: 'method not allowed; use GET' }));
   response.writeHead(status, {
     'content-type': contentType,
     'content-length': Buffer.byteLength(body),
@@ -95,4 +105,16 @@ export async function handleAdminRequest(
     ...(isRead ? {} : { allow: 'GET, HEAD', connection: 'close' }),
   });
   response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+/** Starts the endless response to a GET of `target`. Returns undefined if the path has none. */
+function startStream(
+  target: string,
+  response: ServerResponse,
+  { streams = {} }: AdminContent,
+): AdminResponse | 'started' | undefined {
+  if (!target.startsWith('/')) return undefined;
+  const { pathname, searchParams } = new URL(`http://admin${target}`);
+  if (!Object.hasOwn(streams, pathname)) return undefined;
+  return streams[pathname]?.(searchParams, response) ?? 'started';
 }

@@ -11,12 +11,19 @@ import { type Logger, silentLogger } from '../log.ts';
 import type { Part } from '../process/start-parts.ts';
 import type { Secret } from '../secret.ts';
 import { createTokenCheck, exposureWarningFor } from './admin-access.ts';
-import { type AdminContent, type AdminMetrics, type AdminRoute, handleAdminRequest } from './admin-handler.ts';
+import {
+  type AdminContent,
+  type AdminMetrics,
+  type AdminRoute,
+  type AdminStream,
+  handleAdminRequest,
+} from './admin-handler.ts';
 
 export interface AdminServerOptions extends HostPort {
   readonly health: Health;
   readonly metrics: AdminMetrics;
   readonly routes?: Readonly<Record<string, AdminRoute>>;
+  readonly streams?: Readonly<Record<string, AdminStream>>;
   /** The directory of tls.crt and tls.key. The two files may be replaced at run time. Without a directory, the server does not use TLS. */
   readonly tls?: string | undefined;
   /**
@@ -51,8 +58,8 @@ const TLS_HANDSHAKE_TIMEOUT_MS = 5_000;
  * given routes, which respond with JSON.
  */
 export function createAdminServer(options: AdminServerOptions): AdminServer {
-  const { health, metrics, routes = {}, token, tls, log = silentLogger(), clock = systemClock } = options;
-  const content: AdminContent = { health, metrics, log, routes };
+  const { health, metrics, routes = {}, streams = {}, token, tls, log = silentLogger(), clock = systemClock } = options;
+  const content: AdminContent = { health, metrics, log, routes, streams };
   const isTrusted = createTokenCheck(token);
   const onRequest: RequestListener = (request, response) =>
     void handleAdminRequest(request, response, { content, isTrusted: isTrusted(request.headers.authorization) });

@@ -1,0 +1,187 @@
+// The access log of a worker: one JSON line for each HTTP request that ends, if the request's Service asks for a log. The
+// bytes of a request's head are valid only until the event handler returns, so the first part of a line is written when
+// the request begins. A Service without an access log costs one comparison per request.
+import type { AccessLogSettings, Route, ServiceEntry } from '@weir/model/data-plane';
+import type { EndpointRequest } from '../http/endpoint-request.ts';
+import { REDIRECT_STATUS } from '../http/https-policy.ts';
+import { asciiBytes, ByteWriter } from '../http/passes/byte-writer.ts';
+import { ERROR_REASONS, type ErrorReason } from '../http/passes/error-answer.ts';
+import { ACCESS_LOG_DROPPED, addToCounter } from '../metering/counters.ts';
+import { writeThreeDigits } from './json-writer.ts';
+import type { LogBuffer } from './log-buffer.ts';
+import { type RequestToLog, writeDetails, writeResult, writeTarget } from './log-line.ts';
+
+const MILLION = 1_000_000;
+/** Enough for a line whose texts have their maximum lengths and consist of escapes of six bytes. */
+const LINE_BYTES = 32_768;
+
+/** Why the proxy answered in place of an endpoint. */
+export type AnswerReason = ErrorReason | 'https-redirect';
+
+/** A request that is logged when it ends. The session adds what it learns about the request. */
+export class LoggedRequest {
+  receivedBytes = 0;
+  sentBytes = 0;
+  readonly startedAt: number;
+  /** The endpoints that are tried. Undefined if no endpoint gets the request. */
+  readonly request: EndpointRequest | undefined;
+  /** The JSON members from `client` to `path`. */
+  readonly target: Uint8Array;
+  /** The JSON members from `requestId` to the end of the line. */
+  readonly details: Uint8Array;
+  #status = 0;
+  #endpointMs = Number.NaN;
+  #reason: AnswerReason | undefined;
+  #isComplete = false;
+
+  constructor(start: Pick<LoggedRequest, 'startedAt' | 'request' | 'target' | 'details'>) {
+    this.startedAt = start.startedAt;
+    this.request = start.request;
+    this.target = start.target;
+    this.details = start.details;
+  }
+
+  /** The status that the client received; 0 for none. */
+  get status(): number {
+    return this.#status;
+  }
+
+  /** The time from the request at the endpoint to the head of its answer; NaN for none. */
+  get endpointMs(): number {
+    return this.#endpointMs;
+  }
+
+  /** Why the proxy answered in place of an endpoint. */
+  get reason(): AnswerReason | undefined {
+    return this.#reason;
+  }
+
+  /** Whether the client was sent a complete answer. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  /** Records the head of an endpoint's final answer. `sentAt` is NaN if the endpoint answered before it received anything. */
+  onAnswer(status: number, sentAt: number, now: number): void {
+    this.#status = status;
+    this.#endpointMs = now - sentAt;
+  }
+
+  complete(reason: AnswerReason | undefined): void {
+    this.#isComplete = true;
+    this.#reason = reason;
+    if (reason === 'https-redirect') this.#status = REDIRECT_STATUS;
+    else if (reason !== undefined) this.#status = ERROR_REASONS[reason].status;
+  }
+}
+
+export interface AccessLogOptions {
+  readonly buffer: LogBuffer;
+  /** Returns milliseconds since the epoch; by default `Date.now`. */
+  readonly wallClock?: (() => number) | undefined;
+}
+
+export class AccessLog {
+  readonly #buffer: LogBuffer;
+  readonly #wallClock: () => number;
+  readonly #out = new ByteWriter(new Uint8Array(0));
+  readonly #time = new TimeText();
+  /** The members that name a Service. */
+  readonly #names = new WeakMap<ServiceEntry, ServiceNames>();
+
+  constructor({ buffer, wallClock = Date.now }: AccessLogOptions) {
+    this.#buffer = buffer;
+    this.#wallClock = wallClock;
+  }
+
+  /**
+   * Begins the log of a request at `startedAt` (milliseconds of `Turns.nowMs`). Returns undefined if the request is not logged.
+   */
+  begin({ settings }: Pick<Route, 'settings'>, source: RequestToLog, startedAt: number): LoggedRequest | undefined {
+    const { accessLog } = settings;
+    if (accessLog === undefined || !isSampled(accessLog)) return undefined;
+    const out = this.#restart();
+    writeTarget(out, source, accessLog.hasQuery === true);
+    const target = out.memory.slice(0, out.at);
+    out.at = 0;
+    writeDetails(out, source);
+    const details = out.memory.slice(0, out.at);
+    return new LoggedRequest({ startedAt, request: source.request, target, details });
+  }
+
+  /** Writes the line of a request that ended at `now`. `counters` count the line if it is dropped. */
+  end(
+    request: LoggedRequest,
+    { service, counters }: { readonly service: ServiceEntry; readonly counters: Float64Array },
+    now: number,
+  ): void {
+    const names = this.#names.get(service) ?? this.#addNames(service);
+    const out = this.#restart();
+    out.bytes(LINE_START);
+    out.bytes(this.#time.at(this.#wallClock()));
+    out.bytes(names.members);
+    out.bytes(request.target);
+    writeResult(out, request, now);
+    out.bytes(request.details);
+    if (out.at < 0 || !this.#buffer.add(out.memory, out.at, names)) addToCounter(counters, ACCESS_LOG_DROPPED, 1);
+  }
+
+  /** Sends the lines that wait. */
+  flush(): void {
+    this.#buffer.flush();
+  }
+
+  #restart(): ByteWriter {
+    const out = this.#out;
+    if (out.memory.length === 0) out.memory = new Uint8Array(LINE_BYTES);
+    out.at = 0;
+    return out;
+  }
+
+  #addNames(entry: ServiceEntry): ServiceNames {
+    const { namespace, name, tenant, uid } = entry;
+    const members = `","name":"access","namespace":${JSON.stringify(namespace)},"service":${JSON.stringify(name)}`;
+    const names = {
+      members: new TextEncoder().encode(members),
+      tenant: tenant ?? uid,
+      service: `${namespace}/${name}`,
+    };
+    this.#names.set(entry, names);
+    return names;
+  }
+}
+
+const LINE_START: Uint8Array = asciiBytes('{"level":"info","time":"');
+
+interface ServiceNames {
+  readonly members: Uint8Array;
+  readonly tenant: string;
+  readonly service: string;
+}
+
+function isSampled({ requestsPerMillion }: AccessLogSettings): boolean {
+  return requestsPerMillion >= MILLION || Math.random() * MILLION < requestsPerMillion;
+}
+
+const SECOND_MS = 1_000;
+const MILLISECONDS_AT = '2026-01-01T00:00:00.'.length;
+
+/** Returns times as RFC 3339 texts. The text of a second is made once. */
+class TimeText {
+  #second = -1;
+  readonly #out = new ByteWriter(new Uint8Array(MILLISECONDS_AT + 4));
+
+  /** The bytes are valid until the next call. */
+  at(now: number): Uint8Array {
+    const out = this.#out;
+    const second = Math.floor(now / SECOND_MS);
+    if (second !== this.#second) {
+      this.#second = second;
+      out.at = 0;
+      out.bytes(asciiBytes(new Date(second * SECOND_MS).toISOString()));
+    }
+    out.at = MILLISECONDS_AT;
+    writeThreeDigits(out, Math.floor(now) % SECOND_MS);
+    return out.memory;
+  }
+}

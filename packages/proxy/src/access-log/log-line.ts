@@ -1,0 +1,208 @@
+// The members of a line of the access log. The docs list them (docs/access-log.md).
+import type { Endpoint } from '@weir/model/data-plane';
+import type { EndpointRequest } from '../http/endpoint-request.ts';
+import { FIELD, type HeadFields } from '../http/h1/head-fields.ts';
+import type { RequestHeadParser } from '../http/h1/request-head.ts';
+import { asciiBytes, ByteWriter } from '../http/passes/byte-writer.ts';
+import { REQUEST_ID_BYTES } from '../http/passes/request-ids.ts';
+import type { DownstreamInfo } from '../relay/downstream-info.ts';
+import type { AnswerReason, LoggedRequest } from './access-log.ts';
+import { writeMs, writeText } from './json-writer.ts';
+
+const MAX_PATH_BYTES = 1_024;
+const MAX_HOST_BYTES = 255;
+const MAX_METHOD_BYTES = 32;
+const MAX_USER_AGENT_BYTES = 256;
+const MAX_REQUEST_ID_BYTES = 128;
+
+export interface RequestToLog {
+  /** Undefined if the client sent no valid head. */
+  readonly head: RequestHeadParser | undefined;
+  readonly client: LoggedClient;
+  readonly id: LoggedRequestId;
+  /** The endpoints that are tried. Undefined if no endpoint gets the request. */
+  readonly request: EndpointRequest | undefined;
+}
+
+/** The request id that the request passes have kept or made. */
+export interface LoggedRequestId {
+  readonly isRequestIdMade: boolean;
+  readonly requestId: Uint8Array;
+}
+
+export interface LoggedClient {
+  readonly info: DownstreamInfo;
+  /** The client's address as text. */
+  readonly address: Uint8Array;
+}
+
+const CLIENT: Uint8Array = asciiBytes(',"client":"');
+const METHOD_NAME: Uint8Array = asciiBytes('","method":');
+const HOST: Uint8Array = asciiBytes(',"host":');
+const PATH: Uint8Array = asciiBytes(',"path":');
+const QUERY: Uint8Array = asciiBytes(',"query":');
+const NO_TARGET: Uint8Array = asciiBytes('","method":null,"host":null,"path":null');
+
+/** Writes the members from `client` to `path`, and `query` if the Service asks for query strings. */
+export function writeTarget(out: ByteWriter, { head, client: { address } }: RequestToLog, hasQuery: boolean): void {
+  out.bytes(CLIENT);
+  out.bytes(address);
+  if (head === undefined) {
+    out.bytes(NO_TARGET);
+    return;
+  }
+  const { bytes } = head.fields;
+  out.bytes(METHOD_NAME);
+  writeText(out, bytes, { start: head.methodStart, end: head.methodEnd, maxBytes: MAX_METHOD_BYTES });
+  out.bytes(HOST);
+  writeText(out, bytes, { start: head.hostStart, end: head.hostEnd, maxBytes: MAX_HOST_BYTES });
+  out.bytes(PATH);
+  writeText(out, bytes, { start: head.pathStart, end: head.pathEnd, maxBytes: MAX_PATH_BYTES });
+  if (!hasQuery || head.pathEnd === head.targetEnd) return;
+  out.bytes(QUERY);
+  writeText(out, bytes, { start: head.pathEnd + 1, end: head.targetEnd, maxBytes: MAX_PATH_BYTES });
+}
+
+const STATUS: Uint8Array = asciiBytes(',"status":');
+const REASON: Uint8Array = asciiBytes(',"reason":');
+const RECEIVED_BYTES: Uint8Array = asciiBytes(',"receivedBytes":');
+const SENT_BYTES: Uint8Array = asciiBytes(',"sentBytes":');
+const DURATION_MS: Uint8Array = asciiBytes(',"durationMs":');
+const ENDPOINT_MS: Uint8Array = asciiBytes(',"endpointMs":');
+const ENDPOINT: Uint8Array = asciiBytes(',"endpoint":');
+const ATTEMPTS: Uint8Array = asciiBytes(',"attempts":');
+const NULL: Uint8Array = asciiBytes('null');
+const QUOTE = 0x22;
+const COLON = 0x3a;
+
+/** Writes the members from `status` to `attempts`. The request ended at `now`. */
+export function writeResult(out: ByteWriter, logged: LoggedRequest, now: number): void {
+  const { status, request } = logged;
+  const endpoint = request?.lastEndpoint?.endpoint;
+  out.bytes(STATUS);
+  if (status === 0) out.bytes(NULL);
+  else out.decimal(status);
+  out.bytes(REASON);
+  writeReason(out, logged);
+  out.bytes(RECEIVED_BYTES);
+  out.decimal(logged.receivedBytes);
+  out.bytes(SENT_BYTES);
+  out.decimal(logged.sentBytes);
+  out.bytes(DURATION_MS);
+  writeMs(out, now - logged.startedAt);
+  out.bytes(ENDPOINT_MS);
+  writeMs(out, logged.endpointMs);
+  out.bytes(ENDPOINT);
+  if (endpoint === undefined) out.bytes(NULL);
+  else writeEndpoint(out, endpoint);
+  out.bytes(ATTEMPTS);
+  out.decimal(request?.attempts ?? 0);
+}
+
+const ABORTED: Uint8Array = asciiBytes('"aborted"');
+const SWITCHING_PROTOCOLS = 101;
+const reasonTexts = new Map<AnswerReason, Uint8Array>();
+
+/** Writes why there is no complete answer of an endpoint. `aborted`: the connection ended before the answer was complete. */
+function writeReason(out: ByteWriter, { reason, isComplete, status }: LoggedRequest): void {
+  if (reason === undefined) {
+    out.bytes(isComplete || status === SWITCHING_PROTOCOLS ? NULL : ABORTED);
+    return;
+  }
+  let text = reasonTexts.get(reason);
+  if (text === undefined) {
+    text = asciiBytes(`"${reason}"`);
+    reasonTexts.set(reason, text);
+  }
+  out.bytes(text);
+}
+
+/** The texts of addresses of endpoints, kept as long as the routes contain the endpoints. */
+const endpointAddresses = new WeakMap<Endpoint, Uint8Array>();
+
+function writeEndpoint(out: ByteWriter, endpoint: Endpoint): void {
+  let address = endpointAddresses.get(endpoint);
+  if (address === undefined) {
+    address = asciiBytes(endpoint.address.includes(':') ? `[${endpoint.address}]` : endpoint.address);
+    endpointAddresses.set(endpoint, address);
+  }
+  out.byte(QUOTE);
+  out.bytes(address);
+  out.byte(COLON);
+  out.decimal(endpoint.port);
+  out.byte(QUOTE);
+}
+
+const REQUEST_ID: Uint8Array = asciiBytes(',"requestId":');
+const PROTOCOLS: readonly Uint8Array[] = [
+  asciiBytes(',"protocol":"HTTP/1.0","tls":'),
+  asciiBytes(',"protocol":"HTTP/1.1","tls":'),
+];
+const NO_PROTOCOL: Uint8Array = asciiBytes(',"protocol":null,"tls":');
+const USER_AGENT_MEMBER: Uint8Array = asciiBytes(',"userAgent":');
+const LINE_END: Uint8Array = asciiBytes('}\n');
+
+/** Writes the members from `requestId` to the end of the line. */
+export function writeDetails(out: ByteWriter, { head, client: { info }, id }: RequestToLog): void {
+  out.bytes(REQUEST_ID);
+  if (head === undefined) out.bytes(NULL);
+  else if (id.isRequestIdMade) {
+    out.byte(QUOTE);
+    out.hex(id.requestId, REQUEST_ID_BYTES);
+    out.byte(QUOTE);
+  } else writeValue(out, head.fields, head.fields.indexOf(FIELD.xRequestId), MAX_REQUEST_ID_BYTES);
+  out.bytes(head === undefined ? NO_PROTOCOL : (PROTOCOLS[head.minorVersion] as Uint8Array));
+  out.bytes(tlsText(info));
+  out.bytes(USER_AGENT_MEMBER);
+  if (head === undefined) out.bytes(NULL);
+  else writeValue(out, head.fields, indexOfUserAgent(head.fields), MAX_USER_AGENT_BYTES);
+  out.bytes(LINE_END);
+}
+
+/** Writes the value of a field, or null if `index` is negative. */
+function writeValue(
+  out: ByteWriter,
+  { bytes, valueStart, valueEnd }: HeadFields,
+  index: number,
+  maxBytes: number,
+): void {
+  if (index < 0) out.bytes(NULL);
+  else writeText(out, bytes, { start: valueStart[index] as number, end: valueEnd[index] as number, maxBytes });
+}
+
+const USER_AGENT: Uint8Array = asciiBytes('user-agent');
+const LOWER_CASE_BIT = 0x20;
+
+/** Returns the index of the first User-Agent, or -1. */
+function indexOfUserAgent({ bytes, count, ids, nameStart, nameEnd }: HeadFields): number {
+  for (let index = 0; index < count; index += 1) {
+    const start = nameStart[index] as number;
+    if (ids[index] !== FIELD.other || (nameEnd[index] as number) - start !== USER_AGENT.length) continue;
+    let same = 0;
+    // The name is a token, whose `-` has the bit of lower case too.
+    while (same < USER_AGENT.length && ((bytes[start + same] as number) | LOWER_CASE_BIT) === USER_AGENT[same])
+      same += 1;
+    if (same === USER_AGENT.length) return index;
+  }
+  return -1;
+}
+
+/** The JSON of `tls` by connection. */
+const tlsTexts = new WeakMap<DownstreamInfo, Uint8Array>();
+
+function tlsText(info: DownstreamInfo): Uint8Array {
+  if (info.tls === undefined) return NULL;
+  let text = tlsTexts.get(info);
+  if (text === undefined) {
+    const { version } = info.tls;
+    const serverName = new TextEncoder().encode(info.serverName ?? '');
+    const out = new ByteWriter(new Uint8Array(MAX_HOST_BYTES * 6 + 100));
+    out.bytes(asciiBytes(`{"version":${JSON.stringify(version)},"serverName":`));
+    if (info.serverName === null) out.bytes(NULL);
+    else writeText(out, serverName, { start: 0, end: serverName.length, maxBytes: MAX_HOST_BYTES });
+    out.byte(0x7d);
+    text = out.memory.slice(0, out.at);
+    tlsTexts.set(info, text);
+  }
+  return text;
+}
