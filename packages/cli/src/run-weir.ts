@@ -8,6 +8,7 @@ import { addDemo } from './commands/demo.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addExplain } from './commands/explain.ts';
 import { addGet } from './commands/get.ts';
+import { addLogs } from './commands/logs.ts';
 import { addStandalone } from './commands/standalone.ts';
 import { addResume, addSuspend } from './commands/suspend.ts';
 import { addTop } from './commands/top.ts';
@@ -77,6 +78,7 @@ export function programFor(context: CommandContext): Command {
     addUsage,
     addGet,
     addExplain,
+    addLogs,
     addSuspend,
     addResume,
     addDoctor,

@@ -1,6 +1,7 @@
 // The console process: serves the HTTP API and the page from the store of one fleet.
 import type { KubeConfig } from '@kubernetes/client-node';
 import {
+  ADMIN_TOKEN_FORMAT,
   boolean,
   systemClock as clock,
   createLogger,
@@ -11,6 +12,7 @@ import {
   parseConfig,
   path,
   runProcess,
+  setting,
   text,
   UsageError,
 } from '@weir/runtime';
@@ -27,6 +29,9 @@ import { type ConsoleAuth, type RunningConsole, startConsole } from './start-con
 import { kubernetesSuspensionWriter } from './suspensions/kubernetes-suspension-writer.ts';
 import { storeSuspensionWriter } from './suspensions/store-suspension-writer.ts';
 
+/** The host names that a certificate can have, except wildcards. */
+const HOST_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/i;
+
 const CONFIG = {
   fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME_FORMAT }),
   ...REDIS_SETTINGS,
@@ -34,6 +39,9 @@ const CONFIG = {
   auth: oneOf('WEIR_CONSOLE_AUTH', ['none', 'kubernetes'], { default: 'none' }),
   tls: optional(path('WEIR_CONSOLE_TLS')),
   isAggregated: boolean('WEIR_CONSOLE_AGGREGATED', { default: false }),
+  adminToken: optional(setting('WEIR_ADMIN_TOKEN', ADMIN_TOKEN_FORMAT)),
+  adminCa: optional(path('WEIR_ADMIN_CA')),
+  adminServerName: optional(text('WEIR_ADMIN_SERVER_NAME', { pattern: HOST_NAME, allowed: 'a host name' })),
   level: logLevel('WEIR_LOG_LEVEL'),
 };
 
@@ -42,7 +50,7 @@ const NO_KUBECONFIG_WARNING =
 
 await runProcess('weir-console', (control) => {
   const config = withRedisAccess(parseConfig(CONFIG, process.env));
-  const { fleet, redis, listen, tls, level } = config;
+  const { fleet, redis, listen, tls, level, adminToken: token, adminCa: ca, adminServerName: serverName } = config;
   const log = createLogger({ name: 'console', level });
   const kubeconfig = findKubeconfig(process.env);
   const auth = authFor(config, kubeconfig);
@@ -73,7 +81,18 @@ await runProcess('weir-console', (control) => {
             kubeconfig === undefined
               ? storeSuspensionWriter({ suspensionStore, clock })
               : kubernetesSuspensionWriter({ kubeconfig, suspensionStore, clock, log });
-          running = await startConsole({ store, fleet, ...listen, suspensionWriter, auth, tls, clock, log });
+          const proxyAdmin = { token, ca, serverName };
+          running = await startConsole({
+            store,
+            fleet,
+            ...listen,
+            suspensionWriter,
+            auth,
+            tls,
+            proxyAdmin,
+            clock,
+            log,
+          });
           running.failed.catch((error) => control.fail(error));
         },
         close: () => running.close(),

@@ -17,7 +17,9 @@ import type { Store } from '@weir/store';
 import fastify, { type FastifyInstance } from 'fastify';
 import { kubernetesAuthenticator, NO_AUTHENTICATION } from './access/authenticator.ts';
 import { guardRoutes } from './access/authorization.ts';
+import type { ProxyAdminAccess } from './access-log/proxy-stream.ts';
 import { aggregatedRoutes, toConsolePath } from './aggregation/aggregated-routes.ts';
+import { accessLogRoutes } from './api/access-log-routes.ts';
 import { handleErrors, validationError } from './api/error-responses.ts';
 import { currentUserRoute, fleetRoutes } from './api/fleet-routes.ts';
 import { liveRoutes } from './api/live-routes.ts';
@@ -43,6 +45,8 @@ export interface ConsoleOptions {
   readonly auth: ConsoleAuth;
   /** Directory of `tls.crt` and `tls.key`. If undefined, the console serves plain HTTP. */
   readonly tls?: string | undefined;
+  /** How the console signs in to the admin servers of the proxies, which send the access logs; by default without a token. */
+  readonly proxyAdmin?: ProxyAdminAccess | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -86,7 +90,7 @@ const PLAINTEXT_TOKEN_WARNING =
  * the address is not a loopback address.
  */
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
-  const { store, fleet, host, port, suspensionWriter, auth, tls, clock, log } = options;
+  const { store, fleet, host, port, suspensionWriter, auth, tls, proxyAdmin = {}, clock, log } = options;
   const isLocal = isLoopback(host);
   if (auth.kind === 'none' && !isLocal) {
     throw new UsageError(
@@ -106,7 +110,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
         });
   const watch = new FleetWatch({ store, clock, log });
   const sampler = new RateSampler({ store, clock, log });
-  const context = { fleet, store, watch, sampler, suspensionWriter, authenticator, clock, log };
+  const context = { fleet, store, watch, sampler, suspensionWriter, authenticator, proxyAdmin, clock, log };
   let app: FastifyInstance | undefined;
   const close = async (): Promise<void> => {
     await sampler.close();
@@ -155,6 +159,7 @@ function createApp(context: RouteContext, encryption: TlsOptions | undefined): F
     fleetRoutes(routes, context);
     suspensionRoutes(routes, context);
     liveRoutes(routes, context);
+    accessLogRoutes(routes, context);
     monitoringRoutes(routes, context);
     currentUserRoute(routes, context);
     aggregatedRoutes(routes);

@@ -17,26 +17,30 @@ export interface ServerSentEvent {
   readonly data: string;
 }
 
-/**
- * Yields each complete server-sent event. Joins the parts of a line only when the line is complete, so that long lines take linear time.
- */
+/** Yields each complete server-sent event. */
 export async function* serverSentEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerSentEvent> {
-  const decoder = new TextDecoder();
-  let lineParts: string[] = [];
   let name = '';
   let data = '';
+  for await (const line of linesOf(chunks)) {
+    if (line.startsWith('event: ')) name = line.slice('event: '.length);
+    if (line.startsWith('data: ')) data = line.slice('data: '.length);
+    if (line !== '') continue;
+    if (data !== '') yield { name, data };
+    name = '';
+    data = '';
+  }
+}
+
+/** Yields each complete line. Joins the parts of a line only when the line is complete, so that long lines take linear time. */
+export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let lineParts: string[] = [];
   for await (const chunk of chunks) {
     const [lineEnd = '', ...lineStarts] = decoder.decode(chunk, { stream: true }).split('\n');
     lineParts.push(lineEnd);
     for (const lineStart of lineStarts) {
-      const line = lineParts.join('');
+      yield lineParts.join('');
       lineParts = [lineStart];
-      if (line.startsWith('event: ')) name = line.slice('event: '.length);
-      if (line.startsWith('data: ')) data = line.slice('data: '.length);
-      if (line !== '') continue;
-      if (data !== '') yield { name, data };
-      name = '';
-      data = '';
     }
   }
 }

@@ -74,7 +74,7 @@ async function sendRequest({
     signal,
     headers: {
       ...headers,
-      accept: isStream ? 'text/event-stream' : 'application/json',
+      accept: isStream ? 'text/event-stream, application/x-ndjson' : 'application/json',
       ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
     },
   });

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { pid } from 'node:process';
@@ -19,7 +20,7 @@ import {
   startController,
 } from '@weir/controller';
 import { DEFAULT_TRANSPORT, kernelWarnings, startProxy, type TransportKind, trustedProxyWarnings } from '@weir/proxy';
-import { systemClock as clock, type HostPort, type Logger, type Part, type Secret, startParts } from '@weir/runtime';
+import { systemClock as clock, type HostPort, type Logger, type Part, Secret, startParts } from '@weir/runtime';
 import type { RedisAccess, Store } from '@weir/store';
 import { version } from '../version.ts';
 import { type FleetOptions, fleetSettingsFor, resolveFleetOptions } from './directory-settings.ts';
@@ -78,6 +79,8 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
   let source: Source;
   let store: Store;
   let console: RunningConsole | undefined;
+  // The console reads access logs from the admin servers of the proxies. No other process knows the token.
+  const adminToken = new Secret(randomBytes(32).toString('hex'));
   let controller: Controller;
   let proxies: FleetProxies;
   let problems: { close(): Promise<void> };
@@ -107,7 +110,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
       name: 'console',
       async start() {
         if (options.console === 'off') return;
-        console = await openConsole(store, options.console, log);
+        console = await openConsole(store, { address: options.console, adminToken, log });
         failures.push(console.failed);
       },
       close: () => console?.close(),
@@ -138,6 +141,8 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
               node: name,
               store,
               fleetSecret,
+              admin: { host: '127.0.0.1', port: 0 },
+              adminToken,
               workers,
               trustProxyProtocol,
               transport,
@@ -201,13 +206,17 @@ async function closeOnFailure<T>(part: { close(): Promise<void> }, started: Prom
   }
 }
 
-function openConsole(store: Store, address: HostPort, log: Logger): Promise<RunningConsole> {
+function openConsole(
+  store: Store,
+  { address, adminToken, log }: { readonly address: HostPort; readonly adminToken: Secret; readonly log: Logger },
+): Promise<RunningConsole> {
   return startConsole({
     store,
     fleet: STANDALONE_FLEET,
     ...address,
     suspensionWriter: storeSuspensionWriter({ suspensionStore: store.suspensions, clock }),
     auth: { kind: 'none' },
+    proxyAdmin: { token: adminToken },
     clock,
     log: log.child({ part: 'console' }),
   });

@@ -4,6 +4,7 @@ export type ApiErrorCode =
   | 'InvalidRequest'
   | 'SignInRequired'
   | 'NotAllowed'
+  | 'NoAccessLog'
   | 'NotFound'
   | 'UnknownTarget'
   | 'ForeignHost'
@@ -25,6 +26,7 @@ const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   ForeignHost: 403,
   ForeignOrigin: 403,
   KubernetesRefused: 403,
+  NoAccessLog: 404,
   NotFound: 404,
   UnknownTarget: 404,
   AlreadySuspended: 409,

@@ -1,6 +1,7 @@
 import type { Clock, Logger } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import type { Authenticator } from '../access/authenticator.ts';
+import type { ProxyAdminAccess } from '../access-log/proxy-stream.ts';
 import type { FleetWatch } from '../fleet/fleet-watch.ts';
 import type { RateSampler } from '../rates/rate-sampler.ts';
 import type { SuspensionWriter } from '../suspensions/suspension-writer.ts';
@@ -14,6 +15,7 @@ export interface RouteContext {
   readonly sampler: RateSampler;
   readonly suspensionWriter: SuspensionWriter;
   readonly authenticator: Authenticator;
+  readonly proxyAdmin: ProxyAdminAccess;
   readonly clock: Clock;
   readonly log: Logger;
 }

@@ -98,7 +98,7 @@ function undefinedIfStoreUnreachable(error: unknown): undefined {
   throw error;
 }
 
-function unknownServiceError({ namespace, name }: ServicePath): ApiError {
+export function unknownServiceError({ namespace, name }: ServicePath): ApiError {
   return new ApiError(
     'NotFound',
     `no Service "${namespace}/${name}"; Weir serves Services of type LoadBalancer with its loadBalancerClass (\`weir get services\` lists them)`,

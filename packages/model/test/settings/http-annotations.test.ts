@@ -148,4 +148,26 @@ test('refuses names of cookies that browsers refuse or cut', () => {
       mistakeOf({ 'sticky-cookie': name }),
       /is not allowed; use the name of a cookie such as shop-endpoint/,
     );
+
+test('returns which share of the requests is logged, and whether with query strings', () => {
+  const accessLogOf = (value: string): unknown => settingsOf({ 'access-log': value }).accessLog;
+  assert.deepEqual(accessLogOf('true'), { requestsPerMillion: 1_000_000 });
+  assert.deepEqual(accessLogOf('1%'), { requestsPerMillion: 10_000 });
+  assert.deepEqual(accessLogOf('0.0001%'), { requestsPerMillion: 1 });
+  assert.deepEqual(accessLogOf('99.9999%,query'), { requestsPerMillion: 999_999, hasQuery: true });
+  assert.deepEqual(accessLogOf('100.00%'), { requestsPerMillion: 1_000_000 });
+  for (const value of ['false', '0%', '0.0%,query']) assert.equal(accessLogOf(value), undefined, value);
+});
+
+test('refuses an access log that is neither true, false nor a percentage, or of a Service without HTTP ports', () => {
+  for (const value of ['', 'yes', '1', '101%', '100.5%', '01%', '0.00001%', '-1%', 'false,query', 'true,cookies'])
+    assert.match(
+      mistakeOf({ 'access-log': value }),
+      /^annotation weir.dev\/access-log: .* is not allowed; use true, false,/,
+    );
+  assert.match(
+    mistakeOf({ 'access-log': 'true' }, [port(80)]),
+    /can be honoured only at a port where the proxies read HTTP/,
+  );
+  assert.ok(!('accessLog' in settingsOf({ 'access-log': 'false' }, [port(80)])));
 });
