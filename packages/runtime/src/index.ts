@@ -89,7 +89,7 @@ export type {
   Sample,
 } from './metrics/contract.ts';
 export { exitStatusFor } from './process/exit-status.ts';
-export { createLineOutput, type LineOutput, standardOutput } from './process/line-output.ts';
+export { type LineOutput, standardOutput } from './process/line-output.ts';
 export {
   type ProcessControl,
   type ProcessHost,

@@ -148,6 +148,7 @@ test('refuses names of cookies that browsers refuse or cut', () => {
       mistakeOf({ 'sticky-cookie': name }),
       /is not allowed; use the name of a cookie such as shop-endpoint/,
     );
+});
 
 test('returns which share of the requests is logged, and whether with query strings', () => {
   const accessLogOf = (value: string): unknown => settingsOf({ 'access-log': value }).accessLog;

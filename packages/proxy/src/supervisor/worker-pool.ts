@@ -1,8 +1,8 @@
 // The workers of a proxy. Every worker gets the same commands. A worker that ends is replaced, and its counts are kept.
 import { AFFINITY_TABLE_BYTES } from '@weir/model/data-plane';
 import { backoffMs, type Clock, type Logger, type Secret, type Timer, wait } from '@weir/runtime';
-import { createStickyKey } from '../http/sticky-cookie.ts';
 import type { LogChunk } from '../access-log/log-buffer.ts';
+import { createStickyKey } from '../http/sticky-cookie.ts';
 import type { LimiterRegistry } from '../limits/limiter-registry.ts';
 import { createCounterBlock } from '../metering/counters.ts';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
