@@ -51,6 +51,7 @@ describe('docs/metrics.md lists the exposed metrics with types and labels', requ
       .filter((metric) => !isOfProcess(metric));
     const unlabelled = weirMetrics.filter(({ labels }) => labels === undefined).map(({ name }) => name);
     assert.deepEqual([...new Set(unlabelled)].sort(), [
+      'weir_access_log_dropped_total',
       'weir_connect_local_failures_total',
       'weir_controller_loop_duration_seconds',
       'weir_controller_nodes',

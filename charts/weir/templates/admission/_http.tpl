@@ -41,6 +41,6 @@ VALUE == 'true' && !(variables.hasHttp && [variables.own[?'weir.dev/path-prefix'
 {{- define "weir.cel.accessLog" -}}
 !{{ include "weir.cel.matches" (dict "value" "VALUE" "grammar" .) }}
 ? {{ include "weir.cel.notAllowed" . }}
-: VALUE == 'false' || variables.hasHttp ? ''
-: 'can be honoured only at a port where the proxies read HTTP requests; set appProtocol: http at a TCP port, or remove this annotation'
+: VALUE == 'false' ? ''
+: {{ include "weir.cel.needsHttp" . }}
 {{- end }}

@@ -1,4 +1,4 @@
-// The settings of the ports at which the proxies relay HTTP requests: which ports these are, and the annotations for requests.
+// The settings of the ports at which the proxies relay HTTP requests: which ports these are, and the annotations for paths.
 import { PLAIN_HTTP_PORT } from '../match/route.ts';
 import type { ServiceObject, ServicePort } from '../snapshot.ts';
 import { type Annotation, oneOfAnnotation } from './annotation-grammar.ts';
@@ -34,20 +34,11 @@ const PREFIX_PATTERN = '^(/([A-Za-z0-9._~!$&()*+,;=:@-]|%(2[0-9A-C]|3[A-F]|40|5[
 /** A dot segment, also with a parameter. */
 const FORBIDDEN_PREFIX_PATTERN = '/[.][.]?(;|%3B|/|$)';
 
-/** A percentage has at most four digits behind the point, so it is a whole number of requests per million. */
-const ACCESS_LOG_PATTERN = '^(false|(true|(100([.]0{1,4})?|[1-9]?[0-9]([.][0-9]{1,4})?)%)(,query)?)$';
-const MAX_ACCESS_LOG_LENGTH = 20;
-const MILLION = 1_000_000;
-
-/** The annotations for HTTP requests. They are parsed in this order; `settings.httpPorts` is known. */
+/** The annotations for paths. They are parsed in this order; `settings.httpPorts` is known. */
 export const HTTP_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'path-prefix': pathPrefixAnnotation(),
   'strip-prefix': stripPrefixAnnotation(),
-  'access-log': accessLogAnnotation(),
 };
-
-const NEEDS_HTTP_PORT =
-  'can be honoured only at a port where the proxies read HTTP requests; set appProtocol: http at a TCP port, or remove this annotation';
 
 function pathPrefixAnnotation(): Annotation {
   const grammar = {
@@ -63,7 +54,9 @@ function pathPrefixAnnotation(): Annotation {
     parse: (pathPrefix, { httpPorts }) => {
       if (pathPrefix.length > MAX_PREFIX_LENGTH || !pattern.test(pathPrefix) || forbidden.test(pathPrefix))
         return `is not allowed; use ${grammar.expected}`;
-      return httpPorts === undefined ? NEEDS_HTTP_PORT : { pathPrefix };
+      return httpPorts === undefined
+        ? 'can be honoured only at a port where the proxies read HTTP requests; set appProtocol: http at a TCP port, or remove this annotation'
+        : { pathPrefix };
     },
   };
 }
@@ -79,30 +72,6 @@ function stripPrefixAnnotation(): Annotation {
       return value === 'true' && settings.pathPrefix === undefined
         ? `can be honoured only with a valid ${ANNOTATION_PREFIX}path-prefix; add that annotation, or remove this one`
         : parsed;
-    },
-  };
-}
-
-function accessLogAnnotation(): Annotation {
-  const grammar = {
-    kind: 'pattern',
-    pattern: ACCESS_LOG_PATTERN,
-    maxLength: MAX_ACCESS_LOG_LENGTH,
-    expected:
-      'true, false, or the share of the requests that are logged, such as 1% or 0.1%; add ,query (such as true,query) to log query strings too',
-  } as const;
-  const pattern = new RegExp(ACCESS_LOG_PATTERN);
-  return {
-    grammar,
-    parse: (value, { httpPorts }) => {
-      if (value.length > MAX_ACCESS_LOG_LENGTH || !pattern.test(value))
-        return `is not allowed; use ${grammar.expected}`;
-      if (value === 'false') return {};
-      if (httpPorts === undefined) return NEEDS_HTTP_PORT;
-      const requestsPerMillion = value.startsWith('true') ? MILLION : Math.round(Number.parseFloat(value) * 10_000);
-      return requestsPerMillion === 0
-        ? {}
-        : { accessLog: { requestsPerMillion, ...(value.endsWith(',query') ? { hasQuery: true } : {}) } };
     },
   };
 }

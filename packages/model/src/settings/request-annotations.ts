@@ -1,6 +1,7 @@
-// The annotations that limit HTTP requests, and that bind clients to endpoints by a cookie. `settings.httpPorts` is known when they are
+// The annotations that limit or log HTTP requests, and that bind clients to endpoints by a cookie. `settings.httpPorts` is known when they are
 // parsed.
 import { type Annotation, durationAnnotation, pattern, quantity } from './annotation-grammar.ts';
+import type { ServiceSettings } from './service-settings.ts';
 
 const MAX_REQUEST_TIMEOUT_MS = 86_400_000;
 
@@ -15,6 +16,21 @@ const COOKIE_NAME = {
     'the name of a cookie such as shop-endpoint: at most 64 letters, digits and characters !#$%&*+.^_|~-, and no "__" at the start',
 } as const;
 
+const MILLION = 1_000_000;
+
+const ACCESS_LOG: Annotation = withHttp(
+  pattern(
+    {
+      // A percentage has at most four digits behind the point, so it is a whole number of requests per million.
+      pattern: '^(false|(true|(100([.]0{1,4})?|[1-9]?[0-9]([.][0-9]{1,4})?)%)(,query)?)$',
+      maxLength: 20,
+      expected:
+        'true, false, or the share of the requests that are logged, such as 1% or 0.1%; add ,query (such as true,query) to log query strings too',
+    },
+    accessLogFor,
+  ),
+);
+
 export const REQUEST_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'request-timeout': withHttp(
     durationAnnotation({ maxMs: MAX_REQUEST_TIMEOUT_MS }, (requestTimeoutMs) => ({ requestTimeoutMs })),
@@ -24,7 +40,17 @@ export const REQUEST_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
     quantity('requests such as 100', (requestsPerSecond, { limits }) => ({ limits: { ...limits, requestsPerSecond } })),
   ),
   'sticky-cookie': withHttp(pattern(COOKIE_NAME, (stickyCookie) => ({ stickyCookie }))),
+  'access-log': {
+    grammar: ACCESS_LOG.grammar,
+    parse: (value, settings) => (value === 'false' ? {} : ACCESS_LOG.parse(value, settings)),
+  },
 };
+
+function accessLogFor(value: string): Pick<ServiceSettings, 'accessLog'> {
+  const requestsPerMillion = value.startsWith('true') ? MILLION : Math.round(Number.parseFloat(value) * 10_000);
+  if (requestsPerMillion === 0) return {};
+  return { accessLog: { requestsPerMillion, ...(value.endsWith(',query') ? { hasQuery: true } : {}) } };
+}
 
 /** An annotation that is refused if the proxies read no HTTP requests for the Service. */
 function withHttp({ grammar, parse }: Annotation): Annotation {
