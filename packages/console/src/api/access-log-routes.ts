@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { ServiceEntry } from '@weir/model';
+import { wait } from '@weir/runtime';
 import type { FastifyInstance } from 'fastify';
 import { AccessLogFollower } from '../access-log/access-log-follower.ts';
 import { findServiceEntry } from '../fleet/explanation.ts';
@@ -76,21 +77,19 @@ export function accessLogRoutes(app: FastifyInstance, context: RouteContext): vo
         const current = await authenticator.authenticate(raw);
         return current.key === caller.key && (await current.canViewNamespace(namespace));
       };
-      let isChecking = false;
-      const check = setInterval(() => {
-        stream.keepAlive();
-        if (isChecking) return;
-        isChecking = true;
-        mayStillView()
-          .catch(() => false)
-          .then((isAllowed) => {
-            isChecking = false;
-            if (!isAllowed) stream.end();
-          });
-      }, CHECK_INTERVAL_MS);
+      const closing = new AbortController();
+      const watchStream = async (): Promise<void> => {
+        while (!closing.signal.aborted) {
+          await wait(clock, CHECK_INTERVAL_MS, closing.signal);
+          stream.keepAlive();
+          if (!(await mayStillView())) stream.end();
+        }
+      };
+      // Ends the stream also if the user's rights cannot be checked.
+      watchStream().catch(() => stream.end());
       open.add(stream);
       reply.raw.once('close', () => {
-        clearInterval(check);
+        closing.abort();
         follower.close();
         open.delete(stream);
       });

@@ -27,6 +27,8 @@ const ROUTES: Readonly<Record<string, StatusByAccount>> = {
   'GET /api/v1/problems': tenants,
   'GET /api/v1/services': tenants,
   'GET /api/v1/services/{namespace}/{name}': { ...operators, 'shop-dev': 200 },
+  // 404, because the Service has no access log.
+  'GET /api/v1/services/{namespace}/{name}/access-log': { ...all(403), auditor: 404, operator: 404, 'shop-dev': 404 },
   'GET /api/v1/tenants': tenants,
   'GET /api/v1/tenants/{tenant}/series': { ...operators, 'shop-dev': 200 },
   'GET /api/v1/usage': tenants,

@@ -175,10 +175,8 @@ export class HttpSession
         this.#request.send(at === 0 ? bytes : bytes.subarray(at));
         return;
       }
-      if (!this.#isKept && this.#phase === 'head' && !this.#reader.isInHead && startsWithPreface(bytes)) {
-        this.#startHttp2(bytes);
-        return;
-      }
+      if (!this.#isKept && this.#phase === 'head' && !this.#reader.isInHead && startsWithPreface(bytes))
+        return this.#startHttp2(bytes);
       const wasInHead = this.#reader.isInHead;
       const start = at;
       if (this.#phase === 'head' && !wasInHead) this.startRequestTimeout();
@@ -191,8 +189,7 @@ export class HttpSession
         return;
       }
       if (this.isEnded) return;
-      this.#messageBytes += at - start;
-      if (!this.#reader.isInHead) this.#countMessageBytes();
+      this.#countMessage(at - start);
       // Otherwise the deadline is that of the time without a request.
       if (this.#reader.isInHead && !wasInHead) this.setDeadline(HEAD_TIMEOUT_MS);
       flush(this.#request);
@@ -231,7 +228,10 @@ export class HttpSession
     else this.handOver({ upstream: this.upstream, admission, bytes: new Uint8Array(bytes) });
   }
 
-  #countMessageBytes(): void {
+  /** Counts bytes of a message once its head is complete, because the Service is not known before. */
+  #countMessage(bytes: number): void {
+    this.#messageBytes += bytes;
+    if (this.#reader.isInHead) return;
     this.countReceived(this.#messageBytes);
     this.#messageBytes = 0;
   }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, createReadStream, openSync } from 'node:fs';
+import { closeSync, constants, createReadStream, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { temporaryDirectory } from '@weir/testkit';
 
 const MODULE = fileURLToPath(new URL('../../src/process/line-output.ts', import.meta.url));
 /** Far more than a pipe holds. */
@@ -20,7 +20,7 @@ const SCRIPT = `
   await end;
 `;
 
-interface Writer extends AsyncDisposable {
+interface Writer extends Disposable {
   readonly child: ChildProcess;
   /** What the process has written to stderr. */
   readonly errors: () => string;
@@ -30,8 +30,8 @@ interface Writer extends AsyncDisposable {
 
 /** Starts a process whose standard output is a pipe, as in a container. The streams of `spawn` are sockets. */
 function startWriter(...args: readonly string[]): Writer {
-  const directory = temporaryDirectory();
-  const path = join(directory.path, 'pipe');
+  const directory = mkdtempSync(join(tmpdir(), 'weir-pipe-'));
+  const path = join(directory, 'pipe');
   spawnSync('mkfifo', [path]);
   // Opening one end of a pipe waits for the other end, except without blocking.
   const first = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -46,11 +46,11 @@ function startWriter(...args: readonly string[]): Writer {
   child.stderr?.setEncoding('utf8').on('data', (text) => {
     errors += text;
   });
-  return { child, errors: () => errors, readEnd, [Symbol.asyncDispose]: () => directory.close() };
+  return { child, errors: () => errors, readEnd, [Symbol.dispose]: () => rmSync(directory, { recursive: true }) };
 }
 
 test('does not block while nobody reads the pipe, and writes everything in order', async () => {
-  await using writer = startWriter();
+  using writer = startWriter();
   const { child, errors, readEnd } = writer;
   await once(child.stderr ?? child, 'data');
   assert.equal(errors(), 'not blocked\n');
@@ -61,14 +61,14 @@ test('does not block while nobody reads the pipe, and writes everything in order
 });
 
 test('a process ends although nobody reads the pipe', async () => {
-  await using writer = startWriter('exit');
+  using writer = startWriter('exit');
   const [code] = await once(writer.child, 'close');
   assert.deepEqual([code, writer.errors()], [7, 'not blocked\n']);
   closeSync(writer.readEnd);
 });
 
 test('discards lines when the reader of the pipe has left', async () => {
-  await using writer = startWriter();
+  using writer = startWriter();
   closeSync(writer.readEnd);
   const [code] = await once(writer.child, 'close');
   assert.deepEqual([code, writer.errors()], [0, 'not blocked\nwritten\n']);
