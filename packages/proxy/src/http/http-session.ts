@@ -29,20 +29,8 @@ import { type MessageHandler, type MessageReader, type MessageRefusal, requestRe
 import type { ErrorReason } from './passes/error-answer.ts';
 import { ForwardedPeer } from './passes/forwarded.ts';
 import { reasonForRefusal } from './refusal-reason.ts';
+import type { Phase } from './session-phase.ts';
 import { output } from './worker-memory.ts';
-
-/** What the connection does: which bytes the client sends next, and what the proxy waits for. */
-type Phase =
-  /** The next bytes are a head. No request is open. */
-  | 'head'
-  /** The next bytes are the body of the open request. */
-  | 'body'
-  /** The request is complete, its response is not. Further bytes belong to the next request. */
-  | 'response'
-  /** The bytes of both sides belong to another protocol. */
-  | 'other'
-  /** The last response was sent. Bytes of the client are discarded until its FIN: a close with unread bytes sends RST. */
-  | 'linger';
 
 export class HttpSession
   extends HttpConnection
@@ -175,8 +163,10 @@ export class HttpSession
         this.#request.send(at === 0 ? bytes : bytes.subarray(at));
         return;
       }
-      if (!this.#isKept && this.#phase === 'head' && !this.#reader.isInHead && startsWithPreface(bytes))
-        return this.#startHttp2(bytes);
+      if (!this.#isKept && this.#phase === 'head' && !this.#reader.isInHead && startsWithPreface(bytes)) {
+        this.#startHttp2(bytes);
+        return;
+      }
       const wasInHead = this.#reader.isInHead;
       const start = at;
       if (this.#phase === 'head' && !wasInHead) this.startRequestTimeout();
