@@ -1,11 +1,12 @@
 // The access log of a worker: one JSON line for each HTTP request that ends, if the request's Service asks for a log. The
 // bytes of a request's head are valid only until the event handler returns, so the first part of a line is written when
 // the request begins. A Service without an access log costs one comparison per request.
-import type { AccessLogSettings, Route, ServiceEntry } from '@weir/model/data-plane';
+import type { AccessLogSettings, ServiceEntry } from '@weir/model/data-plane';
+import type { AnswerReason } from '../http/current-request.ts';
 import type { EndpointRequest } from '../http/endpoint-request.ts';
 import { REDIRECT_STATUS } from '../http/https-policy.ts';
 import { asciiBytes, ByteWriter } from '../http/passes/byte-writer.ts';
-import { ERROR_REASONS, type ErrorReason } from '../http/passes/error-answer.ts';
+import { ERROR_REASONS } from '../http/passes/error-answer.ts';
 import { ACCESS_LOG_DROPPED, addToCounter } from '../metering/counters.ts';
 import { writeThreeDigits } from './json-writer.ts';
 import type { LogBuffer } from './log-buffer.ts';
@@ -15,16 +16,13 @@ const MILLION = 1_000_000;
 /** Enough for a line whose texts have their maximum lengths and consist of escapes of six bytes. */
 const LINE_BYTES = 32_768;
 
-/** Why the proxy answered in place of an endpoint. */
-export type AnswerReason = ErrorReason | 'https-redirect';
-
 /** A request that is logged when it ends. The session adds what it learns about the request. */
 export class LoggedRequest {
   receivedBytes = 0;
   sentBytes = 0;
-  readonly startedAt: number;
   /** The endpoints that are tried. Undefined if no endpoint gets the request. */
-  readonly request: EndpointRequest | undefined;
+  request: EndpointRequest | undefined;
+  readonly startedAt: number;
   /** The JSON members from `client` to `path`. */
   readonly target: Uint8Array;
   /** The JSON members from `requestId` to the end of the line. */
@@ -34,9 +32,8 @@ export class LoggedRequest {
   #reason: AnswerReason | undefined;
   #isComplete = false;
 
-  constructor(start: Pick<LoggedRequest, 'startedAt' | 'request' | 'target' | 'details'>) {
+  constructor(start: Pick<LoggedRequest, 'startedAt' | 'target' | 'details'>) {
     this.startedAt = start.startedAt;
-    this.request = start.request;
     this.target = start.target;
     this.details = start.details;
   }
@@ -95,18 +92,18 @@ export class AccessLog {
   }
 
   /**
-   * Begins the log of a request at `startedAt` (milliseconds of `Turns.nowMs`). Returns undefined if the request is not logged.
+   * Begins the log of a request at `startedAt` (milliseconds of `Turns.nowMs`). Returns undefined if the request is not in
+   * the sample.
    */
-  begin({ settings }: Pick<Route, 'settings'>, source: RequestToLog, startedAt: number): LoggedRequest | undefined {
-    const { accessLog } = settings;
-    if (accessLog === undefined || !isSampled(accessLog)) return undefined;
+  begin(settings: AccessLogSettings, source: RequestToLog, startedAt: number): LoggedRequest | undefined {
+    if (!isSampled(settings)) return undefined;
     const out = this.#restart();
-    writeTarget(out, source, accessLog.hasQuery === true);
+    writeTarget(out, source, settings.hasQuery === true);
     const target = out.memory.slice(0, out.at);
     out.at = 0;
     writeDetails(out, source);
     const details = out.memory.slice(0, out.at);
-    return new LoggedRequest({ startedAt, request: source.request, target, details });
+    return new LoggedRequest({ startedAt, target, details });
   }
 
   /** Writes the line of a request that ended at `now`. `counters` count the line if it is dropped. */

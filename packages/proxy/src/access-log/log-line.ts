@@ -1,12 +1,12 @@
 // The members of a line of the access log. The docs list them (docs/access-log.md).
 import type { Endpoint } from '@weir/model/data-plane';
-import type { EndpointRequest } from '../http/endpoint-request.ts';
+import type { AnswerReason } from '../http/current-request.ts';
 import { FIELD, type HeadFields } from '../http/h1/head-fields.ts';
-import type { RequestHeadParser } from '../http/h1/request-head.ts';
+import type { RequestLine } from '../http/h1/request-line.ts';
 import { asciiBytes, ByteWriter } from '../http/passes/byte-writer.ts';
 import { REQUEST_ID_BYTES } from '../http/passes/request-ids.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
-import type { AnswerReason, LoggedRequest } from './access-log.ts';
+import type { LoggedRequest } from './access-log.ts';
 import { writeMs, writeText } from './json-writer.ts';
 
 const MAX_PATH_BYTES = 1_024;
@@ -17,11 +17,15 @@ const MAX_REQUEST_ID_BYTES = 128;
 
 export interface RequestToLog {
   /** Undefined if the client sent no valid head. */
-  readonly head: RequestHeadParser | undefined;
+  readonly head: LoggedHead | undefined;
   readonly client: LoggedClient;
   readonly id: LoggedRequestId;
-  /** The endpoints that are tried. Undefined if no endpoint gets the request. */
-  readonly request: EndpointRequest | undefined;
+  readonly isHttp2: boolean;
+}
+
+/** A parsed head of HTTP/1.1, or of HTTP/2 that is presented as one. */
+export interface LoggedHead extends RequestLine {
+  readonly fields: HeadFields;
 }
 
 /** The request id that the request passes have kept or made. */
@@ -138,12 +142,13 @@ const PROTOCOLS: readonly Uint8Array[] = [
   asciiBytes(',"protocol":"HTTP/1.0","tls":'),
   asciiBytes(',"protocol":"HTTP/1.1","tls":'),
 ];
+const HTTP2: Uint8Array = asciiBytes(',"protocol":"HTTP/2","tls":');
 const NO_PROTOCOL: Uint8Array = asciiBytes(',"protocol":null,"tls":');
 const USER_AGENT_MEMBER: Uint8Array = asciiBytes(',"userAgent":');
 const LINE_END: Uint8Array = asciiBytes('}\n');
 
 /** Writes the members from `requestId` to the end of the line. */
-export function writeDetails(out: ByteWriter, { head, client: { info }, id }: RequestToLog): void {
+export function writeDetails(out: ByteWriter, { head, client: { info }, id, isHttp2 }: RequestToLog): void {
   out.bytes(REQUEST_ID);
   if (head === undefined) out.bytes(NULL);
   else if (id.isRequestIdMade) {
@@ -151,7 +156,8 @@ export function writeDetails(out: ByteWriter, { head, client: { info }, id }: Re
     out.hex(id.requestId, REQUEST_ID_BYTES);
     out.byte(QUOTE);
   } else writeValue(out, head.fields, head.fields.indexOf(FIELD.xRequestId), MAX_REQUEST_ID_BYTES);
-  out.bytes(head === undefined ? NO_PROTOCOL : (PROTOCOLS[head.minorVersion] as Uint8Array));
+  if (isHttp2) out.bytes(HTTP2);
+  else out.bytes(head === undefined ? NO_PROTOCOL : (PROTOCOLS[head.minorVersion] as Uint8Array));
   out.bytes(tlsText(info));
   out.bytes(USER_AGENT_MEMBER);
   if (head === undefined) out.bytes(NULL);

@@ -1,4 +1,5 @@
 import { type EndpointStats, httpsRedirectPort, type Route } from '@weir/model/data-plane';
+import type { LoggedRequest } from '../access-log/access-log.ts';
 import type { Admission } from '../limits/admission.ts';
 import { countRequestRefusal } from '../metering/counters.ts';
 import { RequestMeter } from '../metering/request-meter.ts';
@@ -24,12 +25,17 @@ import type { RoutedTo } from './request-router.ts';
 
 export const SWITCHING_PROTOCOLS = 101;
 
+/** Why the proxy answers in place of an endpoint. */
+export type AnswerReason = ErrorReason | 'https-redirect';
+
 /** The part of the connection that a request needs. */
 export interface RequestConnection {
   readonly peer: ForwardedPeer;
   readonly route: Route;
   readonly admission: Pick<Admission, 'admitRequest'>;
   readonly counters: Float64Array;
+  /** The access log's record of the request. Undefined if the request is not logged. */
+  readonly logged: LoggedRequest | undefined;
   /** Milliseconds of the clock that measures requests. */
   readonly now: number;
 }
@@ -167,6 +173,7 @@ export class CurrentRequest {
       this.closesAfterResponse = written.closes;
       this.#isChunkedResponse = written.bodyKind === 'chunked';
       this.#meter.relayAnswer(status, sentAt, now);
+      this.#connection.logged?.onAnswer(status, sentAt, now);
     }
     return written.connectionOptions;
   }

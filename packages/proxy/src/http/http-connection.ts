@@ -1,5 +1,6 @@
-import type { EndpointStats } from '@weir/model/data-plane';
-import type { AnswerReason, LoggedRequest } from '../access-log/access-log.ts';
+import type { EndpointStats, Route } from '@weir/model/data-plane';
+import type { LoggedRequest } from '../access-log/access-log.ts';
+import type { LoggedHead } from '../access-log/log-line.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Direction } from '../limits/limiter-state.ts';
 import { SessionThrottle, type ThrottledReader } from '../limits/shaper.ts';
@@ -11,8 +12,8 @@ import type { RelayContext, Session } from '../relay/session.ts';
 import { ticksFor } from '../relay/timeout-wheel.ts';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
+import type { AnswerReason } from './current-request.ts';
 import type { EndpointRequest } from './endpoint-request.ts';
-import type { RequestHeadParser } from './h1/request-head.ts';
 import { writtenRequest } from './heads.ts';
 import type { Sink } from './message-output.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
@@ -67,9 +68,10 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   protected readonly info: DownstreamInfo;
   protected readonly options: HttpConnectionOptions;
   /** The access log's record of the open request. Undefined if the request is not logged. */
-  protected logged: LoggedRequest | undefined;
+  logged: LoggedRequest | undefined;
   /** Whether bytes of the open request are being read that are not counted yet. */
   protected hasUncountedBytes = false;
+  protected readonly isHttp2: boolean = false;
   readonly #throttle: SessionThrottle;
   readonly #idleTicks: number;
   #hasEnded = false;
@@ -211,15 +213,21 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   }
 
   /**
-   * Begins to log a request if its Service asks for an access log. `head` is undefined if the client sent no valid head,
-   * `request` if no endpoint gets the request.
+   * Begins to log a request of `route`. Returns undefined if the request is not logged. `head` is undefined if the client
+   * sent no valid head.
    */
-  protected beginLog(head: RequestHeadParser | undefined, request: EndpointRequest | undefined): void {
-    const { upstream, info, context } = this;
-    if (upstream.route.settings.accessLog === undefined) return;
+  startLog({ settings }: Route, head: LoggedHead | undefined): LoggedRequest | undefined {
+    if (settings.accessLog === undefined) return undefined;
+    const { info, isHttp2, context } = this;
     const client = { info, address: this.peer.address };
-    const source = { head, client, id: writtenRequest.id, request };
-    this.logged = context.accessLog.begin(upstream.route, source, context.transport.turns.nowMs);
+    const source = { head, client, id: writtenRequest.id, isHttp2 };
+    return context.accessLog.begin(settings.accessLog, source, context.transport.turns.nowMs);
+  }
+
+  /** Begins to log the request of this connection. `request` is undefined if no endpoint gets the request. */
+  protected beginLog(head: LoggedHead | undefined, request: EndpointRequest | undefined): void {
+    this.logged = this.startLog(this.upstream.route, head);
+    if (this.logged !== undefined) this.logged.request = request;
   }
 
   /** Logs the request, whose answer is complete. `reason` says why the proxy answered, if it did. */
@@ -328,6 +336,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     this.context.wheel.remove(this);
     this.upstream.service.sessions.delete(this);
     this.cancelRequest();
+    this.endLog();
     this.options.admission.release();
     this.#throttle.end();
     this.endCounting();

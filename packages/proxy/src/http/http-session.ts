@@ -9,7 +9,7 @@ import type { Admission } from '../limits/admission.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import { CurrentRequest, type RequestConnection, SWITCHING_PROTOCOLS } from './current-request.ts';
+import { type AnswerReason, CurrentRequest, type RequestConnection, SWITCHING_PROTOCOLS } from './current-request.ts';
 import { EndpointRequest, type RequestOwner } from './endpoint-request.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
@@ -117,7 +117,6 @@ export class HttpSession
   protected override cancelRequest(): void {
     this.#current.abandon();
     this.#request.cancel();
-    this.endLog();
   }
 
   onEndpointUnavailable(): void {
@@ -271,7 +270,6 @@ export class HttpSession
     const { sentAt } = this.#request;
     const stickyCookieLine = this.#request.stickyCookieLine(this.peer);
     const options = this.#current.writeResponseHead(this, head, { sentAt, closes, stickyCookieLine });
-    if (this.#current.hasResponse) this.logged?.onAnswer(head.status, sentAt, this.now);
     if (options !== undefined && head.status === SWITCHING_PROTOCOLS) this.#startOtherProtocol();
     return options;
   }
@@ -283,8 +281,6 @@ export class HttpSession
   onResponseEnd(trailers: HeadFields | undefined): void {
     if (this.isEnded) return;
     this.#current.writeResponseEnd(this, trailers);
-    flush(this);
-    this.completeLog();
     this.#endRequest();
   }
 
@@ -322,23 +318,19 @@ export class HttpSession
     this.#request.cancel();
     if (this.#phase === 'head') this.beginLog(undefined, undefined);
     this.#current.writeAnswer(reason, this.#phase !== 'response' || this.context.isDraining);
-    flush(this);
-    this.completeLog(reason);
-    this.#endRequest();
+    this.#endRequest(reason);
   }
 
   /** Answers with a redirect to HTTPS. The connection ends, because the client continues at another port. */
   #redirect(head: RequestHeadParser): void {
     if (!this.#current.writeRedirect(head)) this.#answer('invalid-request');
-    else {
-      flush(this);
-      this.completeLog('https-redirect');
-      this.#endRequest();
-    }
+    else this.#endRequest('https-redirect');
   }
 
-  #endRequest(): void {
+  #endRequest(reason?: AnswerReason): void {
+    flush(this);
     if (this.isEnded) return;
+    this.completeLog(reason);
     if (this.#current.closesAfterResponse || this.#phase === 'body') this.#linger();
     else this.#startNextRequest();
   }

@@ -1,6 +1,8 @@
 // The access log of a real proxy, whose clients and endpoints are real sockets.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
+import { connect as connectHttp2, constants } from 'node:http2';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { connectClient, eventually } from '@weir/testkit';
@@ -232,4 +234,28 @@ test('a standard output that nobody reads slows no request, and dropped lines ar
     const lines = Buffer.concat(written).toString().split('\n').length - 1;
     assert.equal(lines + dropped, COUNT);
   });
+});
+
+test('logs requests of HTTP/2, and those whose stream is reset', async () => {
+  await using serving = await serveLogged({ ...ALL_REQUESTS, hasQuery: true }, answerAsAsked);
+  const session = connectHttp2(`http://${serving.host}:${PORT}`);
+  const stream = session.request({ ':path': '/201?a=b', ':authority': 'shop.example', 'user-agent': 'h2' });
+  const [headers] = await once(stream, 'response');
+  assert.equal(headers[':status'], 201);
+  stream.resume();
+  await once(stream, 'close');
+  const [line = {}] = await serving.lines(1);
+  const shown = ({ method, host, path, query, status, reason, protocol, userAgent, attempts }: LogLine): unknown[] => [
+    ...[method, host, path, query, status, reason, protocol, userAgent, attempts],
+  ];
+  assert.deepEqual(shown(line), ['GET', 'shop.example', '/201', 'a=b', 201, null, 'HTTP/2', 'h2', 1]);
+  assert.ok(Number(line.receivedBytes) > 0 && Number(line.sentBytes) > 0);
+  const requests = serving.backend.requests;
+  const leaving = session.request({ ':path': '/never' });
+  leaving.on('error', () => undefined);
+  await eventually(() => assert.equal(serving.backend.requests, requests + 1));
+  leaving.close(constants.NGHTTP2_CANCEL);
+  const [, aborted = {}] = await serving.lines(2);
+  assert.deepEqual([aborted.path, aborted.status, aborted.reason], ['/never', null, 'aborted']);
+  session.destroy();
 });

@@ -32,7 +32,7 @@ interface Writer extends Disposable {
 function startWriter(...args: readonly string[]): Writer {
   const directory = mkdtempSync(join(tmpdir(), 'weir-pipe-'));
   const path = join(directory, 'pipe');
-  spawnSync('mkfifo', [path]);
+  spawnSync('sh', ['-c', 'mkfifo "$0"', path]);
   // Opening one end of a pipe waits for the other end, except without blocking.
   const first = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const writeEnd = openSync(path, constants.O_WRONLY);

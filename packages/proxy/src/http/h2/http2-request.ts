@@ -1,4 +1,5 @@
 import type { EndpointStats, Route } from '@weir/model/data-plane';
+import type { LoggedRequest } from '../../access-log/access-log.ts';
 import type { Admission } from '../../limits/admission.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED, SENT } from '../../metering/counters.ts';
 import type { Outcome } from '../../metering/outcome.ts';
@@ -7,12 +8,12 @@ import type { RelayContext, Session } from '../../relay/session.ts';
 import { ticksFor } from '../../relay/timeout-wheel.ts';
 import type { Window } from '../../transport/tcp-transport.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
-import { CurrentRequest, type RequestConnection, SWITCHING_PROTOCOLS } from '../current-request.ts';
+import { type AnswerReason, CurrentRequest, type RequestConnection, SWITCHING_PROTOCOLS } from '../current-request.ts';
 import { EndpointRequest, type RequestOwner } from '../endpoint-request.ts';
 import type { HeadFields } from '../h1/head-fields.ts';
 import type { RequestHeadRefusal } from '../h1/refusals.ts';
 import type { ResponseHeadParser } from '../h1/response-head.ts';
-import type { HttpConnectionOptions } from '../http-connection.ts';
+import type { HttpConnection, HttpConnectionOptions } from '../http-connection.ts';
 import { flush } from '../message-output.ts';
 import type { ErrorReason } from '../passes/error-answer.ts';
 import type { ForwardedPeer } from '../passes/forwarded.ts';
@@ -26,7 +27,7 @@ import { ERROR } from './protocol.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 
 /** The connection that carries the requests. */
-export interface Http2RequestOwner {
+export interface Http2RequestOwner extends Pick<HttpConnection, 'startLog'> {
   readonly connection: Http2Connection;
   readonly peer: ForwardedPeer;
   readonly ownUpstream: Upstream;
@@ -56,6 +57,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   sessionIndex = -1;
   /** The counters of the Service that gets the request. */
   counters: Float64Array;
+  logged: LoggedRequest | undefined;
   readonly #owner: Http2RequestOwner;
   readonly #options: HttpConnectionOptions;
   readonly #context: RelayContext;
@@ -113,18 +115,21 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#register();
     if (refusal !== undefined) {
       this.#current.beginInvalid();
+      this.logged = this.#owner.startLog(this.route, undefined);
       this.#answer(routed as ErrorReason);
       return;
     }
     const reason = this.#current.begin(head, routed);
+    this.logged = this.#owner.startLog(this.route, head);
     if (reason === 'redirect') {
-      if (this.#current.writeRedirect(head)) this.#sendOutput();
+      if (this.#current.writeRedirect(head)) this.#sendOutput('https-redirect');
       else this.#answer('invalid-request');
     } else if (reason !== undefined) this.#answer(reason);
     else {
       const client = this.#owner.connectionInfo.client;
       this.#request = new EndpointRequest(this, { context: this.#context, upstream: this.#upstream, client });
       this.#request.cookieEndpoint = this.#current.cookieEndpoint;
+      if (this.logged !== undefined) this.logged.request = this.#request;
       this.#request.begin(this.#current.method, this.#current.hasBody);
       if (this.#request !== undefined) flush(this.#request);
     }
@@ -206,6 +211,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#request = undefined;
     this.#context.wheel.remove(this);
     this.#countBytes();
+    this.#endLog();
     this.#owner.onRequestEnd(this);
     if (this.#ownAdmission === undefined) return;
     this.#upstream.service.sessions.delete(this);
@@ -263,6 +269,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     if (this.#isEnded) return;
     this.#request = undefined;
     this.#current.complete();
+    this.logged?.complete(undefined);
     const { connection } = this.#owner;
     if (trailers !== undefined && trailers.count > 0) connection.sendTrailers(this.#stream, linesOf(trailers));
     else connection.sendEnd(this.#stream);
@@ -332,11 +339,12 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#request?.cancel();
     this.#request = undefined;
     this.#current.writeAnswer(reason, false);
-    this.#sendOutput();
+    this.#sendOutput(reason);
   }
 
-  /** Sends the answer of HTTP/1.1 in the output as an answer of HTTP/2. */
-  #sendOutput(): void {
+  /** Sends the answer of HTTP/1.1 in the output, which has this reason, as an answer of HTTP/2. */
+  #sendOutput(reason: AnswerReason): void {
+    this.logged?.complete(reason);
     const { connection } = this.#owner;
     const { memory, at: end } = output;
     output.at = 0;
@@ -361,6 +369,14 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#countBytes();
     this.#owner.onProgress();
     this.deadline = Math.min(this.#context.wheel.now + this.#idleTicks, this.#requestDeadline);
+  }
+
+  #endLog(): void {
+    const { logged } = this;
+    if (logged === undefined) return;
+    logged.receivedBytes = this.#stream.receivedBytes;
+    logged.sentBytes = this.#stream.sentBytes;
+    this.#context.accessLog.end(logged, { service: this.#upstream.service.entry, counters: this.counters }, this.now);
   }
 
   #countBytes(): void {

@@ -27,6 +27,7 @@ const frameCounters: Float64Array = new Float64Array(COLUMN_COUNT);
 export class Http2Session extends HttpConnection implements ConnectionHandler, ByteSink, Http2RequestOwner {
   readonly peer: ForwardedPeer;
   readonly connection: Http2Connection;
+  protected override readonly isHttp2 = true;
   readonly #requests = new Set<Http2Request>();
   /** Requests whose endpoints wait until the bandwidth limits let them be read. */
   readonly #throttled = new Set<Http2Request>();
