@@ -98,7 +98,7 @@ const TLS_APP_PROTOCOLS = ['https', 'kubernetes.io/wss'];
 /** The ALPN names for each value of appProtocol (RFC 7301, section 6; RFC 9113, section 3.2). */
 const ALPN_BY_APP_PROTOCOL: Readonly<Record<string, readonly string[]>> = {
   http: ['h2', 'http/1.1'],
-  'kubernetes.io/ws': ['http/1.1'],
+  'kubernetes.io/ws': ['h2', 'http/1.1'],
   'kubernetes.io/h2c': ['h2'],
   grpc: ['h2'],
   https: ['http/1.1'],

@@ -86,7 +86,7 @@ describe('weir.dev/tls-secret', () => {
     const alpnOf = (appProtocol: string | null) =>
       tlsOf({ 'tls-secret': 's' }, [port(443, { appProtocol })])?.ports[0]?.alpn;
     assert.deepEqual(alpnOf('http'), ['h2', 'http/1.1']);
-    assert.deepEqual(alpnOf('kubernetes.io/ws'), ['http/1.1']);
+    assert.deepEqual(alpnOf('kubernetes.io/ws'), ['h2', 'http/1.1']);
     assert.deepEqual(alpnOf('kubernetes.io/h2c'), ['h2']);
     assert.deepEqual(alpnOf('grpc'), ['h2']);
     for (const other of [null, 'postgresql', 'constructor', '']) assert.deepEqual(alpnOf(other), [], String(other));

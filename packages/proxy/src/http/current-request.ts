@@ -79,8 +79,13 @@ export class CurrentRequest {
   /**
    * Begins a request, and writes the head that the endpoint receives. `routed` is a reason if no endpoint may get the
    * request. Returns a reason if the request must be refused, or `redirect` if it must be redirected to HTTPS.
+   * `webSocketKeyLine`: see `RequestContext`.
    */
-  begin(head: RequestHead, routed: RoutedTo | ErrorReason): ErrorReason | 'redirect' | undefined {
+  begin(
+    head: RequestHead,
+    routed: RoutedTo | ErrorReason,
+    webSocketKeyLine?: Uint8Array,
+  ): ErrorReason | 'redirect' | undefined {
     const { peer, route, counters, now } = this.#connection;
     const isRouted = typeof routed !== 'string';
     this.#meter.begin(counters, now);
@@ -90,7 +95,7 @@ export class CurrentRequest {
     this.#clientMinorVersion = head.minorVersion;
     this.#answerFormat = answerFormatFor(head.fields);
     this.#isChunked = head.framing.kind === 'chunked';
-    const refusal = writeRequest(head, peer, isRouted ? routed : undefined);
+    const refusal = writeRequest(head, { peer, routed: isRouted ? routed : undefined, webSocketKeyLine });
     this.#responseFilters = isRouted ? routed.responseFilters : undefined;
     this.cookieEndpoint = writtenRequest.cookieEndpoint;
     this.#isWebSocket = writtenRequest.isWebSocket;

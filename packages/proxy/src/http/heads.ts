@@ -33,6 +33,7 @@ const requestContext: Mutable<RequestContext> = {
   filters: undefined,
   endpointCookie: undefined,
   cookieEndpoint: undefined,
+  webSocketKeyLine: undefined,
   fillRandom,
   connectionOptions: 0,
   isWebSocket: false,
@@ -81,9 +82,13 @@ export const writtenRequest: Pick<RequestContext, 'isWebSocket' | 'cookieEndpoin
 /** Writes the head that an endpoint receives. `routed` is undefined for a request that gets no endpoint. Returns a reason if the request must be refused. */
 export function writeRequest(
   head: RequestHead,
-  peer: ForwardedPeer,
-  routed: RoutedTo | undefined,
+  {
+    peer,
+    routed,
+    webSocketKeyLine,
+  }: Pick<RequestContext, 'peer' | 'webSocketKeyLine'> & { readonly routed: RoutedTo | undefined },
 ): ErrorReason | undefined {
+  requestContext.webSocketKeyLine = webSocketKeyLine;
   requestContext.head = head;
   requestContext.hostRewrite = routed?.hostRewrite;
   requestContext.targetRewrite = routed?.targetRewrite;

@@ -22,9 +22,11 @@ import type { RoutedTo } from '../request-router.ts';
 import { edit, output } from '../worker-memory.ts';
 import type { Http2Connection } from './connection.ts';
 import type { DecodedHead } from './decoded-head.ts';
-import { encodeLines, encodeResponse } from './head-encoder.ts';
+import { encodeResponse } from './head-encoder.ts';
+import { linesOf, sendOutput } from './http1-answer.ts';
 import { ERROR } from './protocol.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
+import { ACCEPT_NAME, mayAnswer, newWebSocketKey, type WebSocketKey } from './websocket.ts';
 
 /** The connection that carries the requests. */
 export interface Http2RequestOwner extends Pick<HttpConnection, 'startLog'> {
@@ -44,10 +46,6 @@ export interface Http2RequestOwner extends Pick<HttpConnection, 'startLog'> {
   onRequestEnd(request: Http2Request): void;
   onThrow(thrown: unknown): void;
 }
-
-const NO_BYTES: Uint8Array = new Uint8Array(0);
-const CR = 0x0d;
-const LF = 0x0a;
 
 /** One request of an HTTP/2 connection, and its stream. */
 export class Http2Request implements StreamConsumer, RequestOwner, RequestConnection, Session {
@@ -72,6 +70,10 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   /** Bytes of the body that the endpoint has not taken yet. */
   #unconsumedBytes = 0;
   #isEndpointFull = false;
+  /** Set if the client asks for a WebSocket. */
+  #webSocketKey: WebSocketKey | undefined;
+  /** Whether the endpoint has accepted the WebSocket. */
+  #isWebSocket = false;
   #hasTrailers = false;
   #countedReceived = 0;
   #countedSent = 0;
@@ -119,7 +121,12 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
       this.#answer(routed as ErrorReason);
       return;
     }
-    const reason = this.#current.begin(head, routed);
+    if (head.startsWebSocket) {
+      this.#webSocketKey = newWebSocketKey();
+      // DATA is not a body, and the request of HTTP/1.1 has none.
+      head.framing.kind = 'none';
+    }
+    const reason = this.#current.begin(head, routed, this.#webSocketKey?.line);
     this.logged = this.#owner.startLog(this.route, head);
     if (reason === 'redirect') {
       if (this.#current.writeRedirect(head)) this.#sendOutput('https-redirect');
@@ -139,7 +146,6 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   #route(head: DecodedHead): RoutedTo | ErrorReason {
     const { ownUpstream, connectionInfo } = this.#owner;
     const { router, admitTo } = this.#options;
-    if (head.startsWebSocket) return 'not-implemented';
     const routed = router.route(head, connectionInfo.tls === undefined ? undefined : ownUpstream);
     if (typeof routed === 'string' || routed.upstream === ownUpstream) return routed;
     const admission = admitTo(routed.upstream, connectionInfo);
@@ -171,12 +177,19 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#progress();
     const request = this.#request;
     if (request === undefined) return;
-    const refusal = this.#current.writeRequestData(request, bytes, start, end);
-    if (refusal !== undefined) {
-      this.#fail(refusal);
-      return;
+    if (this.#isWebSocket) request.send(bytes.subarray(start, end));
+    else {
+      // An endpoint that has not accepted the WebSocket would take the bytes for its next request.
+      const refusal =
+        this.#webSocketKey === undefined
+          ? this.#current.writeRequestData(request, bytes, start, end)
+          : 'invalid-request';
+      if (refusal !== undefined) {
+        this.#fail(refusal);
+        return;
+      }
+      flush(request);
     }
-    flush(request);
     if (this.#isEndpointFull) this.#unconsumedBytes += end - start;
     else if (this.#request !== undefined) this.#owner.connection.consumed(this.#stream, end - start);
   }
@@ -193,6 +206,8 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   #completeRequest(trailers: HeadFields | undefined): void {
     const request = this.#request;
     if (request === undefined) return;
+    if (this.#isWebSocket) request.shutdown();
+    if (this.#webSocketKey !== undefined) return;
     this.#current.writeRequestEnd(request, trailers);
     request.complete();
     flush(request);
@@ -248,13 +263,16 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
 
   onResponseHead(head: ResponseHeadParser): number | undefined {
     const request = this.#request;
-    // RFC 9113 §8.6: HTTP/2 has no 101.
-    if (request === undefined || head.status === SWITCHING_PROTOCOLS) return undefined;
+    if (request === undefined || !mayAnswer(head, this.#webSocketKey)) return undefined;
     const { connection } = this.#owner;
     const stickyCookieLine = request.stickyCookieLine(this.peer);
     const options = this.#current.editResponseHead(head, { sentAt: request.sentAt, closes: false, stickyCookieLine });
     if (options === undefined) return undefined;
-    encodeResponse(connection.beginHead(), edit, head.status);
+    const isSwitch = head.status === SWITCHING_PROTOCOLS;
+    this.#isWebSocket ||= isSwitch;
+    if (isSwitch) edit.dropByName(ACCEPT_NAME);
+    // RFC 8441 §5: 200 accepts the WebSocket. RFC 9113 §8.6: HTTP/2 has no 101.
+    encodeResponse(connection.beginHead(), edit, isSwitch ? 200 : head.status);
     connection.sendHead(this.#stream, false);
     return options;
   }
@@ -288,9 +306,15 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     if (!this.#isEnded && this.#stream.pending === undefined) this.#request?.stream?.readStart();
   }
 
-  onOtherData(): void {}
+  onOtherData(bytes: Uint8Array): void {
+    this.onResponseData(bytes, 0, bytes.length);
+  }
 
-  onOtherEnd(): void {}
+  onOtherEnd(): void {
+    if (this.#isEnded) return;
+    this.#owner.connection.sendEnd(this.#stream);
+    this.#owner.flush();
+  }
 
   onRequestFailed(reason: ErrorReason): void {
     output.at = 0;
@@ -345,23 +369,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   /** Sends the answer of HTTP/1.1 in the output, which has this reason, as an answer of HTTP/2. */
   #sendOutput(reason: AnswerReason): void {
     this.logged?.complete(reason);
-    const { connection } = this.#owner;
-    const { memory, at: end } = output;
-    output.at = 0;
-    let fieldsStart = 0;
-    while (memory[fieldsStart] !== LF) fieldsStart += 1;
-    fieldsStart += 1;
-    let bodyStart = fieldsStart;
-    while (memory[bodyStart] !== CR) {
-      while (memory[bodyStart] !== LF) bodyStart += 1;
-      bodyStart += 1;
-    }
-    const encoder = connection.beginHead();
-    encoder.status(Number(Buffer.from(memory.subarray(9, 12)).toString('latin1')));
-    encodeLines(encoder, memory, { start: fieldsStart, end: bodyStart, kind: 'response' });
-    const body = bodyStart + 2 < end ? memory.subarray(bodyStart + 2, end) : NO_BYTES;
-    connection.sendHead(this.#stream, body.length === 0);
-    if (body.length > 0) connection.sendData(this.#stream, body, 0, body.length, true);
+    sendOutput(this.#owner.connection, this.#stream);
     this.#owner.flush();
   }
 
@@ -386,13 +394,4 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#countedReceived = receivedBytes;
     this.#countedSent = sentBytes;
   }
-}
-
-/** Returns the lines of a trailer section, each with its line end. */
-function linesOf({ bytes, count, nameStart, valueEnd }: HeadFields): Uint8Array {
-  const lines = Array.from({ length: count }, (_, index) => [
-    bytes.subarray(nameStart[index], valueEnd[index]),
-    Uint8Array.of(CR, LF),
-  ]);
-  return Buffer.concat(lines.flat());
 }

@@ -33,6 +33,11 @@ export interface RequestContext {
   hostRewrite: Uint8Array | undefined;
   /** The target in origin-form that the route asks for, or whose normal form differs from the received target. */
   targetRewrite: Uint8Array | undefined;
+  /**
+   * The line Sec-WebSocket-Key with which the proxy asks for a WebSocket for a client of HTTP/2 (RFC 8441). Undefined for
+   * all other requests.
+   */
+  webSocketKeyLine: Uint8Array | undefined;
   /** The header filters of the route. */
   filters: CompiledFilters | undefined;
   /** The cookie that names the endpoint of the client. Undefined if the Service has no sticky cookie. */

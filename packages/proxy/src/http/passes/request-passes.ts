@@ -38,6 +38,7 @@ export function editRequest(edit: HeadEdit, context: RequestContext): void {
   for (const pass of REQUEST_PASSES) pass(edit, context);
 }
 
+const WEBSOCKET_KEY: Uint8Array = asciiBytes('sec-websocket-key');
 const CONTINUE: Uint8Array = asciiBytes('100-continue');
 const TRAILERS: Uint8Array = asciiBytes('trailers');
 const TRAILERS_LINES: Uint8Array = asciiBytes('Connection: TE\r\nTE: trailers\r\n');
@@ -49,7 +50,14 @@ function dropConnectionFields(edit: HeadEdit, context: RequestContext): void {
 
 /** Writes Connection and Upgrade anew if the client asks for a WebSocket. All other upgrades are dropped. */
 function keepWebSocketUpgrade(edit: HeadEdit, context: RequestContext): void {
-  const { head, connectionOptions } = context;
+  const { head, connectionOptions, webSocketKeyLine } = context;
+  if (webSocketKeyLine !== undefined) {
+    context.isWebSocket = true;
+    edit.dropByName(WEBSOCKET_KEY);
+    edit.appended.bytes(webSocketKeyLine);
+    appendUpgrade(edit);
+    return;
+  }
   context.isWebSocket =
     (connectionOptions & CONNECTION_OPTION.upgrade) !== 0 &&
     // RFC 9110 §7.8: a server ignores Upgrade in an HTTP/1.0 request.

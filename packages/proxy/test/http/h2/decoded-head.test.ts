@@ -246,6 +246,7 @@ suite('DecodedHead', () => {
       filters: undefined,
       endpointCookie: undefined,
       cookieEndpoint: undefined,
+      webSocketKeyLine: undefined,
       fillRandom: (memory) => memory.fill(7),
       connectionOptions: 0,
       isWebSocket: false,

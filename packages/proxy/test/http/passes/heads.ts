@@ -69,6 +69,7 @@ export function requestContext(
     filters: compiled(options.headerFilters),
     endpointCookie: undefined,
     cookieEndpoint: undefined,
+    webSocketKeyLine: undefined,
     fillRandom: (memory) => {
       next += 1;
       memory.fill(next);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
+import { type ClientHttp2Stream, connect, type IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
@@ -125,6 +126,50 @@ describe('WebSocket', () => {
     const socket = new WebSocket(`ws://${fleet.addressOf()}:${PORT}/refuse`);
     const [error] = (await once(socket, 'error')) as [Error];
     assert.match(error.message, /Unexpected server response: 401/);
+  });
+
+  test('echoes messages of HTTP/2 clients (RFC 8441), and refuses what no endpoint accepts', async () => {
+    const session = connect(`http://${fleet.addressOf()}:${PORT}`);
+    await once(session, 'remoteSettings');
+    assert.equal(session.remoteSettings.enableConnectProtocol, true);
+    const request = (path: string): ClientHttp2Stream =>
+      session.request({
+        ':method': 'CONNECT',
+        ':protocol': 'websocket',
+        ':path': path,
+        'sec-websocket-version': '13',
+        'sec-websocket-protocol': 'echo',
+      });
+    const stream = request('/greet');
+    const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    assert.deepEqual([headers[':status'], headers['sec-websocket-protocol']], [200, 'echo']);
+    assert.equal(headers['sec-websocket-accept'], undefined);
+    let received = Buffer.alloc(0);
+    stream.on('data', (part: Buffer) => {
+      received = Buffer.concat([received, part]);
+    });
+    // RFC 6455 §5.2: the frame of a text message, masked with zeros.
+    const text = randomBytes(30_000).toString('hex');
+    const frame = Buffer.concat([
+      Buffer.from([0x81, 0xfe, text.length >> 8, text.length & 0xff, 0, 0, 0, 0]),
+      Buffer.from(text),
+    ]);
+    stream.write(frame);
+    const expected = Buffer.concat([
+      Buffer.from([0x81, 5]),
+      Buffer.from('hello'),
+      Buffer.from([0x81, 126, text.length >> 8, text.length & 0xff]),
+      Buffer.from(text),
+    ]);
+    await eventually(() => assert.equal(received.length, expected.length));
+    assert.ok(received.equals(expected));
+    stream.end();
+    await once(stream, 'close');
+    const refused = request('/refuse');
+    const [answer] = (await once(refused, 'response')) as [IncomingHttpHeaders];
+    assert.equal(answer[':status'], 401);
+    refused.destroy();
+    session.destroy();
   });
 
   test('resets open connections when the Service is suspended', async () => {
