@@ -1,5 +1,5 @@
 // Follows the access log of one Service at all proxies that serve it, and merges their lines in the order of arrival.
-import type { Heartbeat } from '@weir/model';
+import type { AdminAddress, Heartbeat } from '@weir/model';
 import { type Clock, errorMessage, formatHostPort, wait } from '@weir/runtime';
 import { type ProxyAdminAccess, readProxyStream } from './proxy-stream.ts';
 
@@ -54,7 +54,9 @@ export class AccessLogFollower {
       if (![...wanted.values()].some((proxy) => proxy.node === node)) this.#problems.delete(node);
   }
 
-  #start(key: string, { node, admin }: Heartbeat): void {
+  #start(key: string, heartbeat: Heartbeat): void {
+    const { node } = heartbeat;
+    const admin = adminAddressOf(heartbeat);
     if (admin === undefined) {
       this.#report(node, 'its admin server does not listen, or its version has no access log');
       return;
@@ -84,6 +86,15 @@ export class AccessLogFollower {
     this.#options.onProblem(node, problem);
   }
 }
+
+/** Returns where to reach the admin server. A server that listens on all addresses is reached at the first one of the node. */
+function adminAddressOf({ admin, addresses: [first] }: Heartbeat): AdminAddress | undefined {
+  return admin !== undefined && first !== undefined && ANY_ADDRESSES.includes(admin.host)
+    ? { ...admin, host: first }
+    : admin;
+}
+
+const ANY_ADDRESSES: readonly string[] = ['0.0.0.0', '::'];
 
 function readerKey({ node, life, admin }: Heartbeat): string {
   return JSON.stringify([node, life, admin]);

@@ -63,7 +63,7 @@ function heartbeatOf(node: string, admin: Heartbeat['admin']): Heartbeat {
     version: '0.0.0',
     startedAt: 0,
     draining: false,
-    addresses: [],
+    addresses: ['127.0.0.1'],
     applied: null,
     cutoffSequence: 0,
     listeners: [],
@@ -105,7 +105,8 @@ test('merges the complete lines of all proxies of the Service, and reports a pro
   const seeded = await seededStore(new ManualClock(Date.now()), LOGGED_ENTRIES);
   const { heartbeats } = seeded.store;
   await heartbeats.record(heartbeatOf('a', first.admin));
-  await heartbeats.record(heartbeatOf('b', second.admin));
+  // This proxy listens on all addresses.
+  await heartbeats.record(heartbeatOf('b', { ...second.admin, host: '0.0.0.0' }));
   await heartbeats.record(heartbeatOf('c', first.admin));
   const proxyAdmin = { token: TOKEN, ca, serverName: 'weir-proxy' };
   await using console = await startTestConsole({ seeded, proxyAdmin });

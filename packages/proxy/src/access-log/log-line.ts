@@ -4,6 +4,7 @@ import type { AnswerReason } from '../http/current-request.ts';
 import { FIELD, type HeadFields } from '../http/h1/head-fields.ts';
 import type { RequestLine } from '../http/h1/request-line.ts';
 import { asciiBytes, ByteWriter } from '../http/passes/byte-writer.ts';
+import type { ForwardedPeer } from '../http/passes/forwarded.ts';
 import { REQUEST_ID_BYTES } from '../http/passes/request-ids.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { LoggedRequest } from './access-log.ts';
@@ -36,11 +37,9 @@ export interface LoggedRequestId {
 
 export interface LoggedClient {
   readonly info: DownstreamInfo;
-  /** The client's address as text. */
-  readonly address: Uint8Array;
+  readonly peer: ForwardedPeer;
 }
 
-const CLIENT: Uint8Array = asciiBytes(',"client":"');
 const METHOD_NAME: Uint8Array = asciiBytes('","method":');
 const HOST: Uint8Array = asciiBytes(',"host":');
 const PATH: Uint8Array = asciiBytes(',"path":');
@@ -48,9 +47,8 @@ const QUERY: Uint8Array = asciiBytes(',"query":');
 const NO_TARGET: Uint8Array = asciiBytes('","method":null,"host":null,"path":null');
 
 /** Writes the members from `client` to `path`, and `query` if the Service asks for query strings. */
-export function writeTarget(out: ByteWriter, { head, client: { address } }: RequestToLog, hasQuery: boolean): void {
-  out.bytes(CLIENT);
-  out.bytes(address);
+export function writeTarget(out: ByteWriter, { head, client }: RequestToLog, hasQuery: boolean): void {
+  out.bytes(textsOf(client).client);
   if (head === undefined) {
     out.bytes(NO_TARGET);
     return;
@@ -148,7 +146,7 @@ const USER_AGENT_MEMBER: Uint8Array = asciiBytes(',"userAgent":');
 const LINE_END: Uint8Array = asciiBytes('}\n');
 
 /** Writes the members from `requestId` to the end of the line. */
-export function writeDetails(out: ByteWriter, { head, client: { info }, id, isHttp2 }: RequestToLog): void {
+export function writeDetails(out: ByteWriter, { head, client, id, isHttp2 }: RequestToLog): void {
   out.bytes(REQUEST_ID);
   if (head === undefined) out.bytes(NULL);
   else if (id.isRequestIdMade) {
@@ -158,7 +156,7 @@ export function writeDetails(out: ByteWriter, { head, client: { info }, id, isHt
   } else writeValue(out, head.fields, head.fields.indexOf(FIELD.xRequestId), MAX_REQUEST_ID_BYTES);
   if (isHttp2) out.bytes(HTTP2);
   else out.bytes(head === undefined ? NO_PROTOCOL : (PROTOCOLS[head.minorVersion] as Uint8Array));
-  out.bytes(tlsText(info));
+  out.bytes(textsOf(client).tls);
   out.bytes(USER_AGENT_MEMBER);
   if (head === undefined) out.bytes(NULL);
   else writeValue(out, head.fields, indexOfUserAgent(head.fields), MAX_USER_AGENT_BYTES);
@@ -193,22 +191,34 @@ function indexOfUserAgent({ bytes, count, ids, nameStart, nameEnd }: HeadFields)
   return -1;
 }
 
-/** The JSON of `tls` by connection. */
-const tlsTexts = new WeakMap<DownstreamInfo, Uint8Array>();
+interface ConnectionTexts {
+  /** The beginning of the member `client`, without the quote at the end. */
+  readonly client: Uint8Array;
+  /** The value of the member `tls`. */
+  readonly tls: Uint8Array;
+}
 
-function tlsText(info: DownstreamInfo): Uint8Array {
-  if (info.tls === undefined) return NULL;
-  let text = tlsTexts.get(info);
-  if (text === undefined) {
-    const { version } = info.tls;
-    const serverName = new TextEncoder().encode(info.serverName ?? '');
-    const out = new ByteWriter(new Uint8Array(MAX_HOST_BYTES * 6 + 100));
-    out.bytes(asciiBytes(`{"version":${JSON.stringify(version)},"serverName":`));
-    if (info.serverName === null) out.bytes(NULL);
-    else writeText(out, serverName, { start: 0, end: serverName.length, maxBytes: MAX_HOST_BYTES });
-    out.byte(0x7d);
-    text = out.memory.slice(0, out.at);
-    tlsTexts.set(info, text);
-  }
-  return text;
+/** The texts of each connection with a logged request. */
+const textsByConnection = new WeakMap<DownstreamInfo, ConnectionTexts>();
+
+function textsOf({ info, peer }: LoggedClient): ConnectionTexts {
+  const known = textsByConnection.get(info);
+  if (known !== undefined) return known;
+  const texts = { client: Buffer.concat([CLIENT, peer.address]), tls: tlsText(info) };
+  textsByConnection.set(info, texts);
+  return texts;
+}
+
+const CLIENT: Uint8Array = asciiBytes(',"client":"');
+const END_OF_OBJECT = 0x7d;
+
+function tlsText({ tls, serverName }: DownstreamInfo): Uint8Array {
+  if (tls === undefined) return NULL;
+  const name = new TextEncoder().encode(serverName ?? '');
+  const out = new ByteWriter(new Uint8Array(MAX_HOST_BYTES * 6 + 100));
+  out.bytes(asciiBytes(`{"version":${JSON.stringify(tls.version)},"serverName":`));
+  if (serverName === null) out.bytes(NULL);
+  else writeText(out, name, { start: 0, end: name.length, maxBytes: MAX_HOST_BYTES });
+  out.byte(END_OF_OBJECT);
+  return out.memory.slice(0, out.at);
 }

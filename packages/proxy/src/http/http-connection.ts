@@ -65,7 +65,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   wheelIndex = -1;
   sessionIndex = -1;
   protected readonly upstream: Upstream;
-  protected readonly info: DownstreamInfo;
+  readonly info: DownstreamInfo;
   protected readonly options: HttpConnectionOptions;
   /** The access log's record of the open request. Undefined if the request is not logged. */
   logged: LoggedRequest | undefined;
@@ -218,9 +218,8 @@ export abstract class HttpConnection extends CountedConnection implements Stream
    */
   startLog({ settings }: Route, head: LoggedHead | undefined): LoggedRequest | undefined {
     if (settings.accessLog === undefined) return undefined;
-    const { info, isHttp2, context } = this;
-    const client = { info, address: this.peer.address };
-    const source = { head, client, id: writtenRequest.id, isHttp2 };
+    const { isHttp2, context } = this;
+    const source = { head, client: this, id: writtenRequest.id, isHttp2 };
     return context.accessLog.begin(settings.accessLog, source, context.transport.turns.nowMs);
   }
 
