@@ -101,8 +101,8 @@ const ALPN_BY_APP_PROTOCOL: Readonly<Record<string, readonly string[]>> = {
   'kubernetes.io/ws': ['h2', 'http/1.1'],
   'kubernetes.io/h2c': ['h2'],
   grpc: ['h2'],
-  https: ['http/1.1'],
-  'kubernetes.io/wss': ['http/1.1'],
+  https: ['h2', 'http/1.1'],
+  'kubernetes.io/wss': ['h2', 'http/1.1'],
 };
 
 /** Returns the settings with the ports at which TLS is terminated; adds messages for invalid ports to `mistakes`. */

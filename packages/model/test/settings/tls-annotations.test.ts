@@ -114,7 +114,7 @@ describe('weir.dev/backend-tls-ca', () => {
     const { tls, httpPorts } = parsed.settings;
     assert.deepEqual(tls?.backend, { caSecret: 'pods', serverName: 'shop.internal', ports: [8443, 9443] });
     assert.deepEqual(httpPorts, [8443, 9443]);
-    assert.deepEqual(tls.ports.at(-1), { port: 9443, alpn: ['http/1.1'] });
+    assert.deepEqual(tls.ports.at(-1), { port: 9443, alpn: ['h2', 'http/1.1'] });
   });
 
   test('concerns only ports where TLS is terminated', () => {

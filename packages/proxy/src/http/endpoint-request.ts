@@ -24,8 +24,8 @@ export interface RequestOwner
   onConnecting(): void;
   onResponseEnd(trailers: HeadFields | undefined): void;
   onOtherEnd(): void;
-  /** Called instead of `onResponseEnd`. `hasResponse`: a part of the final response was relayed. */
-  onRequestFailed(reason: ErrorReason, hasResponse: boolean): void;
+  /** Called instead of `onResponseEnd`. A part of the response may have been relayed. */
+  onRequestFailed(reason: ErrorReason): void;
   onThrow(thrown: unknown): void;
 }
 
@@ -72,7 +72,6 @@ export class EndpointRequest implements Exchange, Sink {
   #isComplete = false;
   /** Whether the endpoint has sent a head, final or not. */
   #hasAnswered = false;
-  #hasResponse = false;
   #sentAt = Number.NaN;
 
   constructor(owner: RequestOwner, { context, upstream, client }: EndpointRequestOptions) {
@@ -126,7 +125,6 @@ export class EndpointRequest implements Exchange, Sink {
     this.#copiedBytes = -1;
     this.#isComplete = false;
     this.#hasAnswered = false;
-    this.#hasResponse = false;
     recordRequest(this.#upstream.service.retryBudget, this.#context.wheel.now);
     this.#connect('no-endpoints', 'first');
   }
@@ -174,7 +172,7 @@ export class EndpointRequest implements Exchange, Sink {
     if (connection !== undefined && !isLocalFailure(code)) this.#upstream.onConnectFailed(connection.stats);
     connection?.reset();
     if (this.#mayTryAnother()) this.#connect(failure, 'retry');
-    else this.#owner.onRequestFailed(failure, false);
+    else this.#owner.onRequestFailed(failure);
   }
 
   onConnected(): void {
@@ -197,7 +195,6 @@ export class EndpointRequest implements Exchange, Sink {
     const options = this.#owner.onResponseHead(head);
     // Another head follows all other interim responses (RFC 9110 §15.2).
     if (options === undefined || (status < 200 && status !== SWITCHING_PROTOCOLS)) return options;
-    this.#hasResponse = true;
     const { stats } = this;
     if (stats !== undefined) this.#upstream.onAnswer(stats, isGatewayFailure(status));
     return options;
@@ -240,7 +237,7 @@ export class EndpointRequest implements Exchange, Sink {
         return;
       case 'invalid-response':
         this.#releaseConnection();
-        this.#owner.onRequestFailed('invalid-response', this.#hasResponse);
+        this.#owner.onRequestFailed('invalid-response');
     }
   }
 
@@ -260,7 +257,7 @@ export class EndpointRequest implements Exchange, Sink {
     // An endpoint may close a reused connection at any time, so that says nothing about the endpoint.
     if (connection !== undefined && !this.#hasAnswered && !this.#isReused)
       this.#upstream.onAnswer(connection.stats, true);
-    this.#owner.onRequestFailed('endpoint-failed', this.#hasResponse);
+    this.#owner.onRequestFailed('endpoint-failed');
   }
 
   /** Whether the request, whose reused connection has ended without a byte of an answer, may be sent once more. */
@@ -277,7 +274,7 @@ export class EndpointRequest implements Exchange, Sink {
     const tls = endpointTlsOf(this.#upstream);
     // Without its CAs, no endpoint can be verified.
     if (tls === 'missing') {
-      this.#owner.onRequestFailed('endpoint-failed', false);
+      this.#owner.onRequestFailed('endpoint-failed');
       return;
     }
     let reason = failure;
@@ -294,7 +291,7 @@ export class EndpointRequest implements Exchange, Sink {
       if (this.#connectTo(stats, tls === 'none' ? undefined : tls, attempt === 'first')) return;
       reason = 'overloaded';
     } while (this.#mayTryAnother());
-    this.#owner.onRequestFailed(reason, false);
+    this.#owner.onRequestFailed(reason);
   }
 
   /** Takes or opens a connection. Returns false if the endpoint has its maximum number of connections. */
