@@ -202,6 +202,7 @@ export class CurrentRequest {
   /** Replaces the output by an answer of the proxy, which completes the request. */
   writeAnswer(reason: ErrorReason, closes: boolean): void {
     const { counters, now } = this.#connection;
+    this.hasResponse = true;
     countRequestRefusal(counters, reason);
     this.closesAfterResponse ||= closes || closesConnection(reason);
     writeAnswer(reason, {
@@ -217,6 +218,7 @@ export class CurrentRequest {
   writeRedirect(head: RequestHead): boolean {
     const { route, counters, now } = this.#connection;
     if (!writeHttpsRedirect(head, httpsRedirectPort(route) ?? 0)) return false;
+    this.hasResponse = true;
     // The client continues at another port.
     this.closesAfterResponse = true;
     this.#meter.answer(REDIRECT_STATUS, counters, now);

@@ -94,6 +94,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     this.#countedBefore = Math.max(0, info.prereadBytes.length - this.#uncountedInput);
     this.#throttle = new SessionThrottle(context.shaper.limitersFor(admission.limiters), this);
     this.#idleTicks = ticksFor(upstream.route.settings.idleTimeoutMs);
+    if (info.isAlreadyCounted === true) return;
     addToCounter(counters, CONNECTIONS, 1);
     addToCounter(counters, ACTIVE, 1);
   }
@@ -143,6 +144,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     this.#hasEnded = true;
     try {
       this.#release();
+      this.options.admission.release();
       if (outcome !== 'completed') this.client.reset();
     } finally {
       // Nothing comes between these two lines, see `TcpSession.end`.
@@ -253,19 +255,26 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     return this.#throttle.mayRead('out', 0);
   }
 
-  /** Ends this session, and gives its client to a session of another Service. */
+  /**
+   * Ends this session, and gives its client to a session of another Service, or of another version of HTTP. In the second
+   * case the client keeps its admission, and stays the same connection for the counters.
+   */
   protected handOver({ upstream, admission, bytes }: NextSession): void {
-    const info = { ...this.info, prereadBytes: bytes, uncountedBytes: this.#uncountedInput };
+    const isAlreadyCounted = admission === this.options.admission;
+    const info = { ...this.info, prereadBytes: bytes, uncountedBytes: this.#uncountedInput, isAlreadyCounted };
     this.#uncountedInput = 0;
     this.#hasEnded = true;
     try {
       this.client.readStop();
       this.countAllAsSent();
       this.#release();
+      if (!isAlreadyCounted) this.options.admission.release();
       this.options.startOther(this.client, upstream, { info, admission });
     } finally {
-      countOutcome(this.counters, 'completed');
-      addToCounter(this.counters, ACTIVE, -1);
+      if (!isAlreadyCounted) {
+        countOutcome(this.counters, 'completed');
+        addToCounter(this.counters, ACTIVE, -1);
+      }
     }
   }
 
@@ -336,7 +345,6 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     this.upstream.service.sessions.delete(this);
     this.cancelRequest();
     this.endLog();
-    this.options.admission.release();
     this.#throttle.end();
     this.endCounting();
   }

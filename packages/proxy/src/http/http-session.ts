@@ -162,7 +162,7 @@ export class HttpSession
         this.#request.send(at === 0 ? bytes : bytes.subarray(at));
         return;
       }
-      if (!this.#isKept && this.#phase === 'head' && !this.#reader.isInHead && startsWithPreface(bytes)) {
+      if (this.#mayStartHttp2 && startsWithPreface(bytes)) {
         this.#startHttp2(bytes);
         return;
       }
@@ -210,11 +210,16 @@ export class HttpSession
     return undefined;
   }
 
+  /** Whether the next bytes are the first of the connection, and may be those of HTTP/2. */
+  get #mayStartHttp2(): boolean {
+    // RFC 9113 §3.2: over TLS, a client speaks HTTP/2 only if ALPN has chosen `h2`.
+    return this.info.tls === undefined && !this.#isKept && this.#phase === 'head' && !this.#reader.isInHead;
+  }
+
   /** Gives the client to a session of HTTP/2, which begins with these bytes (RFC 9113 §3.3). */
   #startHttp2(bytes: Uint8Array): void {
-    const admission = this.options.admitTo(this.upstream, this.info);
-    if (typeof admission === 'string') this.end('completed');
-    else this.handOver({ upstream: this.upstream, admission, bytes: new Uint8Array(bytes) });
+    const { admission } = this.options;
+    this.handOver({ upstream: this.upstream, admission, bytes: new Uint8Array(bytes) });
   }
 
   /** Counts bytes of a message once its head is complete, because the Service is not known before. */

@@ -1,7 +1,7 @@
 // Composes what one event handler sends in the `output` of this thread, so that a head and the data that arrived with the
 // head leave in one write.
 import { writeChunkHeader } from './h1/chunked-body.ts';
-import type { HeadFields } from './h1/head-fields.ts';
+import { FIELD, type HeadFields } from './h1/head-fields.ts';
 import { output } from './worker-memory.ts';
 
 /** The stream to which the output is sent. */
@@ -16,6 +16,7 @@ const CHUNK_FRAMING_BYTES = 18;
 const CR = 0x0d;
 const LF = 0x0a;
 const ZERO = 0x30;
+const LINE_END: Uint8Array = Uint8Array.of(CR, LF);
 
 /** Sends the output, if there is any. */
 export function flush(sink: Sink): void {
@@ -43,13 +44,32 @@ export function writeChunkedEnd(sink: Sink, trailers: HeadFields | undefined): v
   output.byte(ZERO);
   writeLineEnd();
   if (trailers !== undefined) {
-    const { bytes, count, nameStart, valueEnd } = trailers;
+    const { bytes, count, ids, nameStart, valueEnd } = trailers;
     for (let index = 0; index < count; index += 1) {
+      if (!isTrailerSent(ids[index] as number)) continue;
       output.range(bytes, nameStart[index] as number, valueEnd[index] as number);
       writeLineEnd();
     }
   }
   writeLineEnd();
+}
+
+/** Returns the lines of a trailer section, each with its line end. */
+export function trailerLinesOf({ bytes, count, ids, nameStart, valueEnd }: HeadFields): Uint8Array {
+  const lines: Uint8Array[] = [];
+  for (let index = 0; index < count; index += 1) {
+    if (isTrailerSent(ids[index] as number)) lines.push(bytes.subarray(nameStart[index], valueEnd[index]), LINE_END);
+  }
+  return Buffer.concat(lines);
+}
+
+/**
+ * Whether a field with this id (`FIELD`) may be in a trailer section. RFC 9110 §6.5.1: trailers have no fields for framing,
+ * routing or authentication. Recipients that merge trailers into the head would take such a field for one that the proxy
+ * has checked or written.
+ */
+function isTrailerSent(id: number): boolean {
+  return id === FIELD.other;
 }
 
 /** Makes space for a head, whatever its length. */

@@ -21,6 +21,8 @@ export interface DownstreamInfo {
   readonly prereadBytes: Uint8Array;
   /** How many of the last bytes that were read from the client are not counted yet; absent for none. */
   readonly uncountedBytes?: number;
+  /** Whether an earlier session of the same Service has counted the connection; absent for no. */
+  readonly isAlreadyCounted?: boolean;
 }
 
 const NO_BYTES = new Uint8Array(0);

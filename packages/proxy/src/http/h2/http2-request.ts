@@ -14,7 +14,7 @@ import type { HeadFields } from '../h1/head-fields.ts';
 import type { RequestHeadRefusal } from '../h1/refusals.ts';
 import type { ResponseHeadParser } from '../h1/response-head.ts';
 import type { HttpConnection, HttpConnectionOptions } from '../http-connection.ts';
-import { flush } from '../message-output.ts';
+import { flush, trailerLinesOf } from '../message-output.ts';
 import type { ErrorReason } from '../passes/error-answer.ts';
 import type { ForwardedPeer } from '../passes/forwarded.ts';
 import { reasonForRefusal } from '../refusal-reason.ts';
@@ -289,7 +289,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#current.complete();
     this.logged?.complete(undefined);
     const { connection } = this.#owner;
-    if (trailers !== undefined && trailers.count > 0) connection.sendTrailers(this.#stream, linesOf(trailers));
+    if (trailers !== undefined && trailers.count > 0) connection.sendTrailers(this.#stream, trailerLinesOf(trailers));
     else connection.sendEnd(this.#stream);
   }
 
