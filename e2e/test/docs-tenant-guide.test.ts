@@ -90,10 +90,17 @@ describe('the manifests of the guide are valid', () => {
   });
 });
 
-test('translate accepts the manifests of the page about HTTP requests', async () => {
+test('translate accepts all Services of docs/http.md together, given their Secrets and a policy that allows their hosts', async () => {
   const manifests = fencedBlocks(readPage('docs/http.md'), 'yaml').map(({ text }) => text);
-  assert.ok(manifests.length > 1);
-  assert.deepEqual(await translateErrors(manifests), []);
+  assert.ok(manifests.length > 4);
+  const named = manifests.join('').matchAll(/weir\.dev\/tls-secret: (\S+)/g);
+  const secrets = [...named].map(([, name = '']) => secret(name));
+  assert.deepEqual(await translateErrors([...manifests, ...secrets, POLICY], '--shared-ports', '80'), []);
+});
+
+test('every Service of docs/http.md has a port where the proxies read HTTP requests', () => {
+  const blocks = fencedBlocks(readPage('docs/http.md'), 'yaml').map(({ text }) => text);
+  for (const text of blocks) assert.match(text, /appProtocol: (?:http|kubernetes\.io\/ws) \}/);
 });
 
 test('translate accepts the Services of docs/https.md, given the Secrets that they name', async () => {

@@ -4,7 +4,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { test } from 'node:test';
 import type { ServiceView } from '@weir/model';
 import { eventually } from '@weir/testkit';
-import { startDemoClients } from '../src/demo/traffic.ts';
+import { startDemoClients } from '../src/demo/demo-clients.ts';
 
 /** Loopback address that differs from those of other tests and of a demo that a person runs on this machine. */
 const host = `127.${150 + (process.pid % 100)}.${Math.floor(process.pid / 100) % 256}.9`;

@@ -14,11 +14,13 @@ test('passes every check in one round of the demo', async () => {
   assert.equal(output, stdout);
   assert.doesNotMatch(stdout, /^ +FAILED /m);
   assert.match(stdout, new RegExp(`ok +shop/web is served on two nodes: ${network}\\.31, ${network}\\.32`));
-  assert.match(stdout, /ok +shop\/web-preview is refused with a reason: QuotaExceeded: 1 of 1/);
+  assert.match(stdout, /ok +shop\/web-preview is refused with a reason: QuotaExceeded: 2 of 2/);
+  assert.match(stdout, /ok +requests for one host reach two Services of the shop by path/);
   assert.match(stdout, /ok +the uploader uses more bandwidth than shop and game together/);
   assert.match(stdout, /ok +the 4 open connections of the uploader are reset in less than a second/);
   assert.match(stdout, /ok +shop is not affected/);
-  assert.match(stdout, /ok +shop: the usage equals the clients' own counts exactly/);
+  assert.match(stdout, /ok +shop: every request of the whole demo got the answer of its server/);
+  assert.match(stdout, /ok +shop: the usage equals the clients' own counts exactly: .* [1-9]\d* requests; clients/);
   assert.match(stdout, /All checks passed\.\n$/);
 });
 

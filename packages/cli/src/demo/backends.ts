@@ -31,6 +31,7 @@ export async function startBackends(network: DemoNetwork): Promise<Backends> {
   const backendServers = [
     backendAt(41, 18_081, shopServer()),
     backendAt(42, 18_081, shopServer()),
+    backendAt(41, 18_082, orderServer()),
     backendAt(43, 17_778, gameServer()),
     backendAt(44, 19_001, uploadServer(count)),
   ];
@@ -71,8 +72,22 @@ export const PAGE_BYTES = 30_000;
 function shopServer(): Server {
   const page = Buffer.alloc(PAGE_BYTES, 'fresh fish, today from the weir\n');
   return createHttpServer((_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/plain', 'content-length': page.length, connection: 'close' });
+    response.writeHead(200, { 'content-type': 'text/plain', 'content-length': page.length });
     response.end(page);
+  });
+}
+
+/** A status that Weir never answers itself. */
+export const FAILED_ORDER_STATUS = 500;
+const ORDERS_PER_FAILURE = 5;
+
+/** Creates a server that fails for every fifth order, so that the demo has server errors to show. */
+function orderServer(): Server {
+  let orders = 0;
+  return createHttpServer((_request, response) => {
+    orders += 1;
+    response.writeHead(orders % ORDERS_PER_FAILURE === 0 ? FAILED_ORDER_STATUS : 201);
+    response.end();
   });
 }
 

@@ -1,4 +1,4 @@
-import { createLogger, type HostPort, systemClock, wait } from '@weir/runtime';
+import { createLogger, type HostPort, type LineOutput, systemClock, wait } from '@weir/runtime';
 import { ConsoleClient } from '../client/console-client.ts';
 import { directTransport } from '../client/transport.ts';
 import { EXIT_OK, EXIT_PROBLEM, type ExitCode } from '../command-context.ts';
@@ -8,8 +8,8 @@ import { type RunningStandalone, startStandalone } from '../standalone/start-sta
 import { transportFrom } from '../standalone/transport-setting.ts';
 import type { Terminal } from '../terminal.ts';
 import { type Backends, startBackends } from './backends.ts';
-import type { DemoNetwork } from './demo-network.ts';
-import { copyDemoManifests } from './demo-network.ts';
+import { type DemoClients, startDemoClients } from './demo-clients.ts';
+import { addressIn, copyDemoManifests, type DemoNetwork } from './demo-network.ts';
 import {
   type DemoContext,
   DemoReport,
@@ -19,7 +19,6 @@ import {
   showSuspension,
   showUsage,
 } from './steps.ts';
-import { type DemoClients, startDemoClients } from './traffic.ts';
 
 export interface DemoOptions {
   readonly network: DemoNetwork;
@@ -31,6 +30,11 @@ export interface DemoOptions {
 /** Pause between two steps, so that the user can look at the console. */
 const STEP_PAUSE_MS = 12_000;
 const WARM_UP_MS = 1_500;
+
+/** The port that the HTTP Services of the shop share. */
+const SHOP_PORT = 18_080;
+/** `weir logs` shows the access log. Its lines would hide the steps of the demo. */
+const NO_OUTPUT: LineOutput = { write: async () => {} };
 
 /** Runs the demo: three tenants on this machine. The exit code says whether every check passed. */
 export async function runDemo(options: DemoOptions, terminal: Terminal): Promise<ExitCode> {
@@ -44,7 +48,7 @@ export async function runDemo(options: DemoOptions, terminal: Terminal): Promise
     const standalone = await startDemoStandalone(options, manifests.directory, terminal);
     closers.unshift(standalone.close);
     const url = standalone.consoleUrl ?? '';
-    printIntroduction(report, { url, directory: manifests.directory });
+    printIntroduction(report, { url, directory: manifests.directory, network: options.network });
 
     const context: DemoContext = {
       client: new ConsoleClient(async () => directTransport({ server: url })),
@@ -95,7 +99,9 @@ async function startDemoStandalone(
   return startStandalone({
     filename: [directory],
     console: options.console,
+    sharedPorts: [SHOP_PORT],
     workers: 1,
+    accessLogOutput: NO_OUTPUT,
     transport: await transportFrom(terminal.env),
     log: createLogger({ name: 'demo', level: 'error' }),
     signal: terminal.signal,
@@ -107,11 +113,19 @@ async function startDemoStandalone(
   });
 }
 
-function printIntroduction(report: DemoReport, { url, directory }: { url: string; directory: string }): void {
+interface Introduction {
+  readonly url: string;
+  readonly directory: string;
+  readonly network: DemoNetwork;
+}
+
+function printIntroduction(report: DemoReport, { url, directory, network }: Introduction): void {
   report.title('Weir: three tenants, two nodes, one machine');
   report.info(`console    ${url}`);
   report.info(`manifests  ${directory} (edit the files: every change takes effect at once)`);
+  report.info(`shop       curl -H 'Host: shop.example' http://${addressIn(network, 31)}:${SHOP_PORT}/`);
   report.info(`try        npx weir top --server ${url}`);
+  report.info(`           npx weir logs shop/api --server ${url}`);
 }
 
 function conclude(report: DemoReport, terminal: Terminal): ExitCode {

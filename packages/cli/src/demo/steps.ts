@@ -1,4 +1,4 @@
-import type { FleetProblem, LiveFrame, SuspensionItem, UsageItem } from '@weir/console';
+import type { FleetProblem, LiveFrame, Rate, SuspensionItem, UsageItem } from '@weir/console';
 import type { ServiceView } from '@weir/model';
 import { systemClock, wait } from '@weir/runtime';
 import type { ConsoleClient } from '../client/console-client.ts';
@@ -10,7 +10,8 @@ import { sortedFrame, topText } from '../output/top-text.ts';
 import { pollUntil } from '../standalone/waiting.ts';
 import type { Terminal } from '../terminal.ts';
 import type { Backends } from './backends.ts';
-import type { DemoClients, TrafficCount } from './traffic.ts';
+import type { DemoClients } from './demo-clients.ts';
+import type { TrafficCount } from './traffic.ts';
 
 // The steps of the demo, in order. Each step reads the console's API and compares the response with the clients' own counts.
 
@@ -32,7 +33,7 @@ export function isExpectedProblem({ code, subject }: Pick<FleetProblem, 'code' |
 
 /** Checks that every Service has two addresses, except the Service that exceeds the quota. */
 export async function showAddresses({ client, report }: DemoContext): Promise<readonly ServiceView[]> {
-  report.title('The manifests are applied: three Services get addresses, one is refused with a reason');
+  report.title('The manifests are applied: four Services get addresses, one is refused with a reason');
   const { items } = await client.get<ItemList<ServiceView>>('/api/v1/services');
   for (const service of items) {
     const name = `${service.namespace}/${service.name}`;
@@ -44,7 +45,7 @@ export async function showAddresses({ client, report }: DemoContext): Promise<re
       report.check(`${name} is served on two nodes`, isServed, service.addresses.join(', ') || service.message);
     }
   }
-  report.check('three tenants have four Services', items.length === 4, `${items.length}`);
+  report.check('three tenants have five Services', items.length === 5, `${items.length}`);
   return items;
 }
 
@@ -52,7 +53,7 @@ export async function showAddresses({ client, report }: DemoContext): Promise<re
 const FRAMES_TO_WAIT = 4;
 
 export async function showBandwidth({ client, report, signal }: DemoContext): Promise<void> {
-  report.title('Traffic: the bandwidth of each tenant, live');
+  report.title('Traffic: bandwidth and HTTP requests of each tenant, live');
   const frame = await frameAfter(FRAMES_TO_WAIT, { client, signal });
   report.info(topText(sortedFrame(frame, { sort: 'in' }), false).trimEnd());
   const rateOf = (name: string): number => {
@@ -64,6 +65,7 @@ export async function showBandwidth({ client, report, signal }: DemoContext): Pr
     if (suspended.has(name)) report.info(suspendedText(name));
     else report.check(`the bandwidth of ${name} is visible`, rateOf(name) > 0, bitRateText(rateOf(name)));
   }
+  if (!suspended.has('shop')) checkRequests(report, frame);
   const isMost = rateOf('uploader') > rateOf('shop') + rateOf('game');
   if (suspended.has('uploader')) report.info(suspendedText('uploader'));
   else
@@ -72,6 +74,20 @@ export async function showBandwidth({ client, report, signal }: DemoContext): Pr
       isMost,
       bitRateText(rateOf('uploader')),
     );
+}
+
+/** Checks that requests are counted for the Service to which their path leads, and that only the API has server errors. */
+function checkRequests(report: DemoReport, frame: LiveFrame): void {
+  const rateOf = (name: string): Rate | undefined =>
+    frame.services.find((service) => service.namespace === 'shop' && service.name === name);
+  const [web, api] = [rateOf('web'), rateOf('api')];
+  const requests = [web, api].map((rate) => rate?.requestsPerSecond ?? 0);
+  const errors = [web, api].map((rate) => rate?.serverErrorsPerSecond ?? 0);
+  report.check(
+    'requests for one host reach two Services of the shop by path, and only the API answers some of them with 5xx',
+    requests.every((count) => count > 0) && errors[0] === 0 && (errors[1] ?? 0) > 0,
+    `web ${countText(requests[0] ?? 0)} requests/s, api ${countText(requests[1] ?? 0)} requests/s`,
+  );
 }
 
 /** Returns the tenants with a Service that somebody has suspended by hand. The checks of these tenants would fail. */
@@ -168,7 +184,7 @@ function checkUndisturbed(report: DemoReport, { name, before, after }: TenantTra
   const isUndisturbed = !hasFailed && newBytes > 0;
   const details = hasFailed
     ? after.failures.last
-    : `${bytesText(newBytes)} received during the cut-off, no failed request`;
+    : `${bytesText(newBytes)} received during the cut-off, every request was answered`;
   report.check(`${name} is not affected`, isUndisturbed, details);
 }
 
@@ -200,7 +216,11 @@ export async function showUsage(
       usageComparisonText(items, tenant, counts[tenant]),
     );
     const { failures } = counts[tenant];
-    report.check(`${tenant}: no request failed during the whole demo`, failures.count === 0, failures.last);
+    report.check(
+      `${tenant}: every request of the whole demo got the answer of its server`,
+      failures.count === 0,
+      failures.last,
+    );
   }
   // The usage of the uploader is between two counts: when its connections were reset, some bytes had left the client but had not reached
   // the backend.
@@ -218,15 +238,20 @@ function isUsageEqual(items: readonly UsageItem[], tenant: string, count: Traffi
     item !== undefined &&
     item.receivedBytes === count.sentBytes &&
     item.sentBytes === count.receivedBytes &&
-    item.connections === count.connections
+    item.connections === count.connections &&
+    item.requests === count.requests &&
+    (item.requestsByCodeClass?.['5xx'] ?? 0) === count.serverErrors
   );
 }
 
 function usageComparisonText(items: readonly UsageItem[], tenant: string, count: TrafficCount): string {
   const item = items.find((each) => each.tenant === tenant);
-  const ledger = [item?.receivedBytes, item?.sentBytes, item?.connections].map((value) => countText(value ?? 0));
-  const clients = [count.sentBytes, count.receivedBytes, count.connections].map(countText);
-  return `in ${ledger[0]}, out ${ledger[1]} bytes, ${ledger[2]} connections; clients: ${clients.join(', ')}`;
+  const ledger = [item?.receivedBytes, item?.sentBytes, item?.connections, item?.requests].map((value) =>
+    countText(value ?? 0),
+  );
+  const clients = [count.sentBytes, count.receivedBytes, count.connections, count.requests].map(countText);
+  const text = `in ${ledger[0]}, out ${ledger[1]} bytes, ${ledger[2]} connections, ${ledger[3]} requests`;
+  return `${text}; clients: ${clients.join(', ')}`;
 }
 
 /** Prints the progress of the demo and collects the failed checks. */

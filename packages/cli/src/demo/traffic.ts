@@ -1,6 +1,4 @@
 import { connect, type Socket } from 'node:net';
-import type { ServiceView } from '@weir/model';
-import { PAGE_BYTES } from './backends.ts';
 
 // The clients of the demo's tenants. They count their own traffic, so that the demo can check Weir's accounting.
 
@@ -8,6 +6,9 @@ export interface TrafficCount {
   readonly sentBytes: number;
   readonly receivedBytes: number;
   readonly connections: number;
+  /** HTTP requests that were answered, and the answers with a status of 500 or above among them. 0 without HTTP. */
+  readonly requests: number;
+  readonly serverErrors: number;
   readonly failures: FailureCount;
 }
 
@@ -17,7 +18,8 @@ export interface FailureCount {
   readonly last: string;
 }
 
-const NO_FAILURES: FailureCount = { count: 0, last: '' };
+export const NO_FAILURES: FailureCount = { count: 0, last: '' };
+const NO_REQUESTS = { requests: 0, serverErrors: 0 };
 
 export interface Traffic {
   count(): TrafficCount;
@@ -32,7 +34,7 @@ export interface TrafficTarget {
 }
 
 /** Returns a function that returns the addresses in turn, as DNS would. */
-function roundRobin(addresses: readonly string[]): () => string {
+export function roundRobin(addresses: readonly string[]): () => string {
   let next = 0;
   return () => {
     const address = addresses[next % addresses.length] ?? '';
@@ -48,69 +50,6 @@ function untilClosed(socket: Socket): Promise<void> {
   });
 }
 
-const VISIT_INTERVAL_MS = 40;
-const VISIT_TIMEOUT_MS = 5_000;
-const REQUEST = 'GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n';
-
-/** Starts 25 customers per second. Each customer fetches one page on a new connection and checks that the page is complete. */
-function startShopTraffic({ addresses, port }: TrafficTarget): Traffic {
-  const address = roundRobin(addresses);
-  const open = new Set<Promise<void>>();
-  let failures = NO_FAILURES;
-  let sentBytes = 0;
-  let receivedBytes = 0;
-  let connections = 0;
-
-  const timer = setInterval(() => {
-    const visit = fetchPage({ host: address(), port })
-      .then((page) => {
-        connections += 1;
-        sentBytes += page.sentBytes;
-        receivedBytes += page.receivedBytes;
-      })
-      .catch((error: Error) => {
-        failures = { count: failures.count + 1, last: error.message };
-      })
-      .finally(() => open.delete(visit));
-    open.add(visit);
-  }, VISIT_INTERVAL_MS);
-
-  return {
-    count: () => ({ sentBytes, receivedBytes, connections, failures }),
-    async stop() {
-      clearInterval(timer);
-      await Promise.all(open);
-    },
-  };
-}
-
-interface PageTransfer {
-  readonly sentBytes: number;
-  readonly receivedBytes: number;
-}
-
-function fetchPage(address: { readonly host: string; readonly port: number }): Promise<PageTransfer> {
-  const { promise, resolve, reject } = Promise.withResolvers<PageTransfer>();
-  const socket = connect({ ...address, noDelay: true });
-  const chunks: Buffer[] = [];
-  socket.setTimeout(VISIT_TIMEOUT_MS, () => socket.destroy(new Error('the shop did not respond in time')));
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  socket.on('error', reject);
-  socket.on('close', () => {
-    const response = Buffer.concat(chunks);
-    const isComplete = response.subarray(0, 12).toString() === 'HTTP/1.1 200' && bodyBytes(response) === PAGE_BYTES;
-    if (isComplete) resolve({ sentBytes: socket.bytesWritten, receivedBytes: socket.bytesRead });
-    else reject(new Error(`the shop sent ${response.length} bytes, which are not the complete page`));
-  });
-  socket.write(REQUEST);
-  return promise;
-}
-
-function bodyBytes(response: Buffer): number {
-  const headEnd = response.indexOf('\r\n\r\n');
-  return headEnd === -1 ? 0 : response.length - headEnd - 4;
-}
-
 const PLAYERS = 6;
 const MOVE_INTERVAL_MS = 50;
 const MOVE = Buffer.alloc(200, 'left, left, jump. ');
@@ -124,7 +63,7 @@ const RECONNECT_DELAY_MS = 200;
  * Starts players who stay connected during the whole demo and move 20 times a second. The server echoes every move. A player whose
  * connection ends connects again, so that the game continues after an operator has suspended and resumed it.
  */
-function startGameTraffic({ addresses, port }: TrafficTarget): Traffic {
+export function startGameTraffic({ addresses, port }: TrafficTarget): Traffic {
   const address = roundRobin(addresses);
   let failures = NO_FAILURES;
   const onFailure = (last: string): void => {
@@ -141,6 +80,7 @@ function startGameTraffic({ addresses, port }: TrafficTarget): Traffic {
       sentBytes: sum(({ sentBytes }) => sentBytes),
       receivedBytes: sum(({ receivedBytes }) => receivedBytes),
       connections: sum(({ connections }) => connections),
+      ...NO_REQUESTS,
       failures,
     }),
     async stop() {
@@ -243,7 +183,7 @@ export interface UploadTraffic extends Traffic {
  * Starts a client that uploads on four connections, and reconnects 100 ms after a connection was closed or refused. Resets are expected, so
  * they do not count as failures.
  */
-function startUploadTraffic({ addresses, port }: TrafficTarget): UploadTraffic {
+export function startUploadTraffic({ addresses, port }: TrafficTarget): UploadTraffic {
   const address = roundRobin(addresses);
   const open = new Set<Socket>();
   const retries = new Set<NodeJS.Timeout>();
@@ -283,6 +223,7 @@ function startUploadTraffic({ addresses, port }: TrafficTarget): UploadTraffic {
       sentBytes: [...open].reduce((sum, socket) => sum + socket.bytesWritten, closedSentBytes),
       receivedBytes: 0,
       connections,
+      ...NO_REQUESTS,
       failures: NO_FAILURES,
     }),
     openConnections: () => open.size,
@@ -297,32 +238,6 @@ function startUploadTraffic({ addresses, port }: TrafficTarget): UploadTraffic {
       const closed = [...open].map(untilClosed);
       for (const socket of open) socket.end();
       await Promise.all(closed);
-    },
-  };
-}
-
-export interface DemoClients {
-  readonly shop: Traffic;
-  readonly game: Traffic;
-  readonly uploader: UploadTraffic;
-  stop(): Promise<void>;
-}
-
-/** Starts the clients of all tenants. They connect to the addresses of the tenants' Services. */
-export function startDemoClients(services: readonly ServiceView[]): DemoClients {
-  const targetOf = (namespace: string, port: number) => {
-    const service = services.find((each) => each.namespace === namespace && each.addresses.length > 0);
-    return { addresses: service?.addresses ?? [], port };
-  };
-  const shop = startShopTraffic(targetOf('shop', 18_080));
-  const game = startGameTraffic(targetOf('game', 17_777));
-  const uploader = startUploadTraffic(targetOf('uploader', 19_000));
-  return {
-    shop,
-    game,
-    uploader,
-    async stop() {
-      await Promise.all([shop.stop(), game.stop(), uploader.stop()]);
     },
   };
 }

@@ -20,7 +20,15 @@ import {
   startController,
 } from '@weir/controller';
 import { DEFAULT_TRANSPORT, kernelWarnings, startProxy, type TransportKind, trustedProxyWarnings } from '@weir/proxy';
-import { systemClock as clock, type HostPort, type Logger, type Part, Secret, startParts } from '@weir/runtime';
+import {
+  systemClock as clock,
+  type HostPort,
+  type LineOutput,
+  type Logger,
+  type Part,
+  Secret,
+  startParts,
+} from '@weir/runtime';
 import type { RedisAccess, Store } from '@weir/store';
 import { version } from '../version.ts';
 import { type FleetOptions, fleetSettingsFor, resolveFleetOptions } from './directory-settings.ts';
@@ -50,6 +58,8 @@ export interface StandaloneOptions extends Partial<FleetOptions> {
   readonly fleetSecret?: string | undefined;
   readonly transport?: TransportKind | undefined;
   readonly log: Logger;
+  /** Takes the lines of access logs; by default the standard output. */
+  readonly accessLogOutput?: LineOutput;
   /** Aborts the start. */
   readonly signal: AbortSignal;
   readonly onProblemChanges: (changes: ProblemChangeSet) => void;
@@ -150,6 +160,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
               onDrain: drained.resolve,
               version: version(),
               log: log.child({ part: 'proxy' }),
+              accessLogOutput: options.accessLogOutput,
               clock,
             }),
         });
