@@ -1,5 +1,3 @@
-// Sends parts of HTTP/1.1 messages as HTTP/2.
-import type { HeadFields } from '../h1/head-fields.ts';
 import { output } from '../worker-memory.ts';
 import type { Http2Connection } from './connection.ts';
 import { encodeLines } from './head-encoder.ts';
@@ -25,13 +23,4 @@ export function sendOutput(connection: Http2Connection, stream: Http2Stream): vo
   const body = bodyStart + 2 < end ? memory.subarray(bodyStart + 2, end) : NO_BYTES;
   connection.sendHead(stream, body.length === 0);
   if (body.length > 0) connection.sendData(stream, body, 0, body.length, true);
-}
-
-/** Returns the lines of a trailer section, each with its line end. */
-export function linesOf({ bytes, count, nameStart, valueEnd }: HeadFields): Uint8Array {
-  const lines = Array.from({ length: count }, (_, index) => [
-    bytes.subarray(nameStart[index], valueEnd[index]),
-    Uint8Array.of(CR, LF),
-  ]);
-  return Buffer.concat(lines.flat());
 }

@@ -23,7 +23,7 @@ import { edit, output } from '../worker-memory.ts';
 import type { Http2Connection } from './connection.ts';
 import type { DecodedHead } from './decoded-head.ts';
 import { encodeResponse } from './head-encoder.ts';
-import { linesOf, sendOutput } from './http1-answer.ts';
+import { sendOutput } from './http1-answer.ts';
 import { ERROR } from './protocol.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 import { ACCEPT_NAME, mayAnswer, newWebSocketKey, type WebSocketKey } from './websocket.ts';
