@@ -28,6 +28,7 @@ export class RequestHeadParser implements RequestLine {
   targetEnd = 0;
   pathStart = 0;
   pathEnd = 0;
+  readonly majorVersion: number = 1;
   minorVersion = 1;
   readonly #requestLine: RequestLineParser = new RequestLineParser(this);
   readonly #fieldLines: FieldLineParser = new FieldLineParser();

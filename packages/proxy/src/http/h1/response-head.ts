@@ -31,6 +31,7 @@ export class ResponseHeadParser implements ResponseContext {
   /** The method of the request that is answered (`METHOD`). */
   requestMethod: number = METHOD.other;
   /** 0 for HTTP/1.0, 1 for HTTP/1.1. */
+  readonly majorVersion: number = 1;
   minorVersion = 1;
   /** The status code, from 100 to 599. */
   status = 0;

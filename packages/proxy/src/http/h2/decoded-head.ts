@@ -71,6 +71,8 @@ export class DecodedHead implements FieldTarget, RequestLine, ResponseContext {
   hostStart = 0;
   hostEnd = 0;
   port = 0;
+  readonly majorVersion: number = 2;
+  /** A message of HTTP/2 can do what a message of HTTP/1.1 can do. */
   minorVersion = 1;
   /** The length of the header block from which the head was decoded. */
   blockBytes = 0;

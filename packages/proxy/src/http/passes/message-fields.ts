@@ -9,14 +9,18 @@ export const WEBSOCKET: Uint8Array = asciiBytes('websocket');
 
 const VIA_1_0: Uint8Array = asciiBytes('Via: 1.0 weir\r\n');
 const VIA_1_1: Uint8Array = asciiBytes('Via: 1.1 weir\r\n');
+const VIA_2: Uint8Array = asciiBytes('Via: 2 weir\r\n');
 const UPGRADE_LINES: Uint8Array = asciiBytes('Connection: Upgrade\r\nUpgrade: websocket\r\n');
 const CONTENT_LENGTH_PREFIX: Uint8Array = asciiBytes('Content-Length: ');
 const CHUNKED_LINE: Uint8Array = asciiBytes('Transfer-Encoding: chunked\r\n');
 const CRLF: Uint8Array = asciiBytes('\r\n');
 
 /** Appends this proxy to Via. RFC 9110 §7.6.3: the version is the one in which the proxy received the message. */
-export function appendVia({ appended }: HeadEdit, minorVersion: number): void {
-  appended.bytes(minorVersion === 0 ? VIA_1_0 : VIA_1_1);
+export function appendVia(
+  { appended }: HeadEdit,
+  { majorVersion, minorVersion }: { readonly majorVersion: number; readonly minorVersion: number },
+): void {
+  appended.bytes(majorVersion === 2 ? VIA_2 : minorVersion === 0 ? VIA_1_0 : VIA_1_1);
 }
 
 /** Appends the fields that ask for a WebSocket, or agree to a WebSocket. */

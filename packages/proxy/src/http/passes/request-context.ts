@@ -12,6 +12,7 @@ export type RequestHead = Pick<
   | 'methodId'
   | 'methodStart'
   | 'methodEnd'
+  | 'majorVersion'
   | 'minorVersion'
   | 'targetForm'
   | 'targetStart'

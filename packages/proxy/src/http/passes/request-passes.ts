@@ -125,7 +125,7 @@ function authorityOf({ address, port }: SocketAddress): Uint8Array {
 
 /** Appends this proxy to Via (RFC 9110 §7.6.3). */
 function writeVia(edit: HeadEdit, { head }: RequestContext): void {
-  appendVia(edit, head.minorVersion);
+  appendVia(edit, head);
 }
 
 /** Replaces the framing fields by the one that the parser decided, so that the endpoint cannot decide otherwise. */

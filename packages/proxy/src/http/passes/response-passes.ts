@@ -12,7 +12,7 @@ import { appendUpgrade, appendVia, replaceFraming, WEBSOCKET } from './message-f
 /** A parsed response head. */
 export type ResponseHead = Pick<
   ResponseHeadParser,
-  'fields' | 'framing' | 'requestMethod' | 'minorVersion' | 'status' | 'reasonStart' | 'reasonEnd'
+  'fields' | 'framing' | 'requestMethod' | 'majorVersion' | 'minorVersion' | 'status' | 'reasonStart' | 'reasonEnd'
 >;
 
 /** What the response passes need to know, and what they find out. One record is allocated per connection and reused. */
@@ -96,7 +96,7 @@ function checkWebSocket(edit: HeadEdit, context: ResponseContext): void {
 
 /** Appends this proxy to Via of a final response (RFC 9110 §7.6.3). */
 function writeVia(edit: HeadEdit, { head }: ResponseContext): void {
-  if (head.status >= 200) appendVia(edit, head.minorVersion);
+  if (head.status >= 200) appendVia(edit, head);
 }
 
 /** Replaces the framing fields by the one that the client needs. */

@@ -92,6 +92,8 @@ test('relays requests of one connection with their bodies, at the same time', as
       const { headers, body: answer } = await ask(session, { ':method': 'POST', ':path': path }, body);
       assert.equal(headers[':status'], 200);
       assert.equal(headers['x-host'], `${fleet.addressOf()}:${PORT}`);
+      assert.equal(headers['x-forwarded'], 'http 2 weir');
+      assert.equal(headers.via, '1.1 weir');
       assert.equal(headers['transfer-encoding'], undefined);
       assert.equal(answer.toString(), `POST ${path} ${createHash('sha256').update(body).digest('hex')}`);
     }),
