@@ -16,6 +16,7 @@ const CHUNK_FRAMING_BYTES = 18;
 const CR = 0x0d;
 const LF = 0x0a;
 const ZERO = 0x30;
+const NO_BYTES: Uint8Array = new Uint8Array(0);
 const LINE_END: Uint8Array = Uint8Array.of(CR, LF);
 
 /** Sends the output, if there is any. */
@@ -54,8 +55,10 @@ export function writeChunkedEnd(sink: Sink, trailers: HeadFields | undefined): v
   writeLineEnd();
 }
 
-/** Returns the lines of a trailer section, each with its line end. */
-export function trailerLinesOf({ bytes, count, ids, nameStart, valueEnd }: HeadFields): Uint8Array {
+/** Returns the lines of a trailer section, each with its line end; no bytes if there are none. */
+export function trailerLinesOf(trailers: HeadFields | undefined): Uint8Array {
+  if (trailers === undefined) return NO_BYTES;
+  const { bytes, count, ids, nameStart, valueEnd } = trailers;
   const lines: Uint8Array[] = [];
   for (let index = 0; index < count; index += 1) {
     if (isTrailerSent(ids[index] as number)) lines.push(bytes.subarray(nameStart[index], valueEnd[index]), LINE_END);

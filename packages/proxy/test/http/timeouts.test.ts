@@ -1,5 +1,8 @@
 // Tests the timeouts of requests with slow clients and slow endpoints. The clock of the worker advances only by `tick`.
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { connect as connectHttp2 } from 'node:http2';
 import { test } from 'node:test';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
 import { LimiterRegistry } from '../../src/limits/limiter-registry.ts';
@@ -307,4 +310,25 @@ test('the request timeout does not end a WebSocket', async () => {
   await client.send('ping');
   assert.equal((await side.take(4)).toString(), 'ping');
   assert.ok((worker.row[RECEIVED] as number) > 0);
+});
+
+test('the request timeout does not end a WebSocket of an HTTP/2 client', async (context) => {
+  await using endpoint = await scriptedEndpoint();
+  const { worker } = await serve(endpoint, { requestTimeoutMs: 3_000 });
+  using _ = worker;
+  const session = connectHttp2(`http://${worker.host}:${worker.port}`);
+  session.on('error', () => undefined);
+  context.after(() => session.destroy());
+  await once(session, 'remoteSettings');
+  const stream = session.request({ ':method': 'CONNECT', ':protocol': 'websocket', ':path': '/' });
+  stream.on('error', () => undefined);
+  const side = await endpoint.next();
+  const key = /sec-websocket-key: (.*)\r/i.exec(await readHead(side))?.[1];
+  const accept = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+  const upgrade = `Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${accept}\r\n`;
+  await side.send(`HTTP/1.1 101 Switching Protocols\r\n${upgrade}\r\n`);
+  await once(stream, 'response');
+  worker.tick(20);
+  stream.write('ping');
+  assert.equal((await side.take(4)).toString(), 'ping');
 });

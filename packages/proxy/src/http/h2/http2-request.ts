@@ -270,6 +270,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     if (options === undefined) return undefined;
     const isSwitch = head.status === SWITCHING_PROTOCOLS;
     this.#isWebSocket ||= isSwitch;
+    if (isSwitch) this.#requestDeadline = Number.POSITIVE_INFINITY;
     if (isSwitch) edit.dropByName(ACCEPT_NAME);
     // RFC 8441 §5: 200 accepts the WebSocket. RFC 9113 §8.6: HTTP/2 has no 101.
     encodeResponse(connection.beginHead(), edit, isSwitch ? 200 : head.status);
@@ -289,7 +290,8 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#current.complete();
     this.logged?.complete(undefined);
     const { connection } = this.#owner;
-    if (trailers !== undefined && trailers.count > 0) connection.sendTrailers(this.#stream, trailerLinesOf(trailers));
+    const lines = trailerLinesOf(trailers);
+    if (lines.length > 0) connection.sendTrailers(this.#stream, lines);
     else connection.sendEnd(this.#stream);
   }
 
