@@ -312,6 +312,33 @@ test('the request timeout does not end a WebSocket', async () => {
   assert.ok((worker.row[RECEIVED] as number) > 0);
 });
 
+test('an HTTP/2 client without requests cannot keep its connection by parts of frames', async () => {
+  await using endpoint = await scriptedEndpoint();
+  const { worker, connect } = await serve(endpoint);
+  using _worker = worker;
+  await using client = await connect();
+  const settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+  await client.send(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), Buffer.from(settings)]));
+  const ping = Buffer.from([0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  await eventually(() => assert.ok(client.received > 0));
+  let seconds = 0;
+  for (let isOpen = true; isOpen && seconds < 200; seconds += 9) {
+    const received = client.received;
+    isOpen = await client.send(ping.subarray(0, 5)).then(
+      () =>
+        client.send(ping.subarray(5)).then(
+          () => true,
+          () => false,
+        ),
+      () => false,
+    );
+    if (isOpen) await eventually(() => assert.ok(client.received > received || worker.row[ACTIVE] === 0));
+    if (worker.row[ACTIVE] === 0) break;
+    worker.tick(9);
+  }
+  assert.ok(seconds >= 9 && seconds <= 90, String(seconds));
+});
+
 test('the request timeout does not end a WebSocket of an HTTP/2 client', async (context) => {
   await using endpoint = await scriptedEndpoint();
   const { worker } = await serve(endpoint, { requestTimeoutMs: 3_000 });

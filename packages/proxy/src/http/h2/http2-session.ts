@@ -3,6 +3,7 @@
 import type { EndpointStats } from '@weir/model/data-plane';
 import { COLUMN_COUNT } from '../../metering/counters.ts';
 import type { DownstreamInfo } from '../../relay/downstream-info.ts';
+import { ticksFor } from '../../relay/timeout-wheel.ts';
 import type { TcpStream } from '../../transport/tcp-transport.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
 import type { RequestHeadRefusal } from '../h1/refusals.ts';
@@ -32,6 +33,7 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
   /** Requests whose endpoints wait until the bandwidth limits let them be read. */
   readonly #throttled = new Set<Http2Request>();
   #isInHead = false;
+  #deadlineBeforeHead = 0;
   #isLingering = false;
   #isReading = false;
 
@@ -122,10 +124,13 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
     this.#watchHead();
   }
 
-  /** Bounds the time that the frames of one head may take. */
+  /** Bounds the time that an incomplete frame or head may take. Parts of other frames do not prolong the keep-alive time. */
   #watchHead(): void {
     const { isInHead } = this.connection;
-    if (isInHead && !this.#isInHead) this.setDeadline(HEAD_TIMEOUT_MS);
+    if (isInHead && !this.#isInHead) {
+      this.#deadlineBeforeHead = this.deadline;
+      if (this.deadline > this.context.wheel.now + ticksFor(HEAD_TIMEOUT_MS)) this.setDeadline(HEAD_TIMEOUT_MS);
+    } else if (!isInHead && this.#isInHead && !this.hasRequest) this.deadline = this.#deadlineBeforeHead;
     this.#isInHead = isInHead;
   }
 
