@@ -99,9 +99,10 @@ test('the owner of a name on a shared listener agrees with a linear search', () 
 });
 
 function ownerOf(table: RoutingTable, at: ListenerEntry, name: string): string | undefined {
-  const sharers = entriesOf(table, 'listener').filter(
-    (entry) => entry.shared === true && entry.node === at.node && listenerKey(entry) === listenerKey(at),
-  );
+  // If Services share a host by path, the first by UID counts.
+  const sharers = entriesOf(table, 'listener')
+    .filter((entry) => entry.shared === true && entry.node === at.node && listenerKey(entry) === listenerKey(at))
+    .sort((a, b) => (a.service < b.service ? -1 : 1));
   const owner = (host: string): string | undefined =>
     sharers.find(({ service: uid }) =>
       entriesOf(table, 'service').some((entry) => entry.uid === uid && entry.settings?.hosts.includes(host)),
