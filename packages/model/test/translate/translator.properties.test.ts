@@ -77,10 +77,11 @@ test('opens no new port without the TLS termination or the HTTP that the Service
           const parsed = serviceSettingsFor(each);
           const requested = parsed.kind === 'settings' ? parsed.settings : undefined;
           const given = entries.get(each.uid);
+          // A UDP port with the same number has neither TLS nor HTTP.
           const isNewAndOpen = (port: number): boolean =>
-            !served.has(`${each.uid} ${port}`) &&
+            !served.has(`${each.uid} ${port}/TCP`) &&
             given?.settings !== null &&
-            given?.ports.some((own) => own.port === port && own.error === null) === true;
+            given?.ports.some((own) => own.port === port && own.protocol === 'TCP' && own.error === null) === true;
           for (const { port } of requested?.tls?.ports ?? []) {
             const isGranted = given?.settings?.tls?.ports.some((own) => own.port === port) === true;
             assert.ok(!isNewAndOpen(port) || isGranted, `${each.name} at ${port}`);
@@ -91,7 +92,9 @@ test('opens no new port without the TLS termination or the HTTP that the Service
           }
         }
         const open = [...entries.values()].flatMap(({ uid, settings: own, ports }) =>
-          own === null ? [] : ports.flatMap(({ port, error }) => (error === null ? [`${uid} ${port}`] : [])),
+          own === null
+            ? []
+            : ports.flatMap(({ port, protocol, error }) => (error === null ? [`${uid} ${port}/${protocol}`] : [])),
         );
         served = new Set(open);
       }
