@@ -168,15 +168,21 @@ export async function listenTestServer(server: Server, where: ListenOptions = {}
   };
 }
 
-const FREE_PORTS = { from: 11_000, to: 29_999 };
+/** The ports that `freePort` returns, divided into slots. Each process takes ports of its own slot. */
+const FREE_PORTS = { from: 11_000, slots: 190, portsPerSlot: 100 };
+/** The number of the next port in the slot of this process. */
+let nextInSlot = randomInt(FREE_PORTS.portsPerSlot);
 
 /**
- * Returns a TCP port that is free now, for programs that cannot choose a port themselves. The port is random and outside of the range
- * from which the kernel takes ports, so no connection and no listener with port 0 takes the port before the program listens on it.
+ * Returns a TCP port that is free now, for programs that cannot choose a port themselves. The port is outside of the range from which the
+ * kernel takes ports, and the next ports of this process are others. So no connection, no listener with port 0 and hardly ever another
+ * test takes the port before the program listens on it.
  */
 export async function freePort(host = '127.0.0.1'): Promise<number> {
+  const { from, slots, portsPerSlot } = FREE_PORTS;
   for (;;) {
-    const port = randomInt(FREE_PORTS.from, FREE_PORTS.to + 1);
+    const port = from + (process.pid % slots) * portsPerSlot + nextInSlot;
+    nextInSlot = (nextInSlot + 1) % portsPerSlot;
     const server = createServer().listen({ port, host });
     try {
       await once(server, 'listening');
