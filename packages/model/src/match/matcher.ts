@@ -35,13 +35,13 @@ interface MutableMatcher extends Matcher {
   readonly routes: Map<RouteKey, Route>;
   readonly listeners: Map<ListenerKey, ListenerRoutes>;
   readonly entries: Map<string, Entry>;
-  readonly partsByService: Map<string, SettingsAndCertificate>;
+  readonly partsByService: Map<string, ServiceEntries>;
   /** The zone of the node; null if the node has none. */
   zone: string | null;
 }
 
 /** The table entries of one Service. */
-interface SettingsAndCertificate {
+interface ServiceEntries {
   service: ServiceEntry | undefined;
   certificate: CertificateEntry | undefined;
   sourceRangeCheck: SourceRangeCheck | undefined;
@@ -155,11 +155,11 @@ function unlink(index: MutableMatcher, entry: Entry): string {
   return uid;
 }
 
-function isEmptyPart({ service, certificate, endpoints, listeners }: SettingsAndCertificate): boolean {
+function isEmptyPart({ service, certificate, endpoints, listeners }: ServiceEntries): boolean {
   return service === undefined && certificate === undefined && endpoints.isEmpty && listeners.isEmpty;
 }
 
-function partsOf(index: MutableMatcher, uid: string): SettingsAndCertificate {
+function partsOf(index: MutableMatcher, uid: string): ServiceEntries {
   let parts = index.partsByService.get(uid);
   if (parts === undefined) {
     parts = {
