@@ -194,8 +194,11 @@ export class UsageFlusher {
     try {
       await state.journalFiles.write(file, { incarnation: this.#incarnation, journal, recordedAt: clock.now() });
       // Another incarnation, with another file, may have begun during the write.
-      if (file === this.#file) this.#written = journal;
-      if (file === this.#file && this.#incarnation !== undefined) await this.#removeUnnumberedFile(state.journalFiles);
+      if (file === this.#file) {
+        if (this.#incarnation !== undefined) await this.#removeUnnumberedFile(state.journalFiles);
+        // Set last, so that a removal that failed is tried again.
+        this.#written = journal;
+      }
       this.#hasDiskFailed = false;
     } catch (error) {
       if (!this.#hasDiskFailed)

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { test } from 'node:test';
+import { ManualClock, silentLogger } from '@weir/runtime';
+import { MemoryStore } from '@weir/store';
+import { temporaryDirectory } from '@weir/testkit';
+import { counterRow, RECEIVED } from '../../src/metering/counters.ts';
+import { JournalFiles } from '../../src/metering/journal-files.ts';
+import { PastIncarnations } from '../../src/metering/past-incarnations.ts';
+import { SlotRegistry } from '../../src/metering/slot-registry.ts';
+import { UsageFlusher } from '../../src/metering/usage-flusher.ts';
+
+/** The journal files on a disk where the first write of a numbered file, or the first removal, fails. */
+class FaultyDisk extends JournalFiles {
+  #failing: 'write' | 'remove' | undefined;
+
+  constructor(directory: string, failing: 'write' | 'remove') {
+    super(directory);
+    this.#failing = failing;
+  }
+
+  override async write(...[file, record]: Parameters<JournalFiles['write']>): Promise<void> {
+    if (record.incarnation !== undefined) this.#failOnce('write');
+    await super.write(file, record);
+  }
+
+  override async remove(file: string): Promise<void> {
+    this.#failOnce('remove');
+    await super.remove(file);
+  }
+
+  #failOnce(operation: 'write' | 'remove'): void {
+    if (this.#failing !== operation) return;
+    this.#failing = undefined;
+    throw Object.assign(new Error('input/output error'), { code: 'EIO' });
+  }
+}
+
+for (const failing of ['write', 'remove'] as const) {
+  test(`leaves one journal on the disk after the first ${failing} has failed, so that no usage is reported twice`, async (t) => {
+    const directory = temporaryDirectory('usage-flusher');
+    t.after(() => directory.close());
+    const clock = new ManualClock();
+    const store = new MemoryStore({ clock });
+    // Without an acknowledgement the journal stays as it is, so that only the failure makes the next write necessary.
+    t.mock.method(store.usage, 'flush', () => Promise.reject(new Error('the ledger is unreachable')));
+    const journalFiles = new FaultyDisk(directory.path, failing);
+    const log = silentLogger();
+    const pastIncarnations = new PastIncarnations([], { node: 'a', store, files: journalFiles, clock, log });
+    const slots = new SlotRegistry();
+    const blocks = slots.createBlocks();
+    slots.addWorker(1, blocks);
+    const { index } = slots.assign({ service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web' });
+    const row = counterRow(blocks, index);
+    row[RECEIVED] = 10;
+    const flusher = new UsageFlusher({
+      node: 'a',
+      store,
+      slots,
+      clock,
+      log,
+      highestIncarnation: 0,
+      state: { journalFiles, pastIncarnations },
+      onIncarnation: () => undefined,
+    });
+    await journalFiles.read();
+    await flusher.writeJournal();
+    await assert.rejects(flusher.flush());
+    await flusher.writeJournal();
+    const files = readdirSync(directory.path);
+    assert.deepEqual(files, [`usage-${flusher.incarnation}.json`]);
+  });
+}
