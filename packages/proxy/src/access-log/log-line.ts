@@ -204,7 +204,7 @@ const textsByConnection = new WeakMap<DownstreamInfo, ConnectionTexts>();
 function textsOf({ info, peer }: LoggedClient): ConnectionTexts {
   const known = textsByConnection.get(info);
   if (known !== undefined) return known;
-  const texts = { client: Buffer.concat([CLIENT, peer.address]), tls: tlsText(info) };
+  const texts = { client: Buffer.concat([CLIENT, Buffer.from(peer.address, 'latin1')]), tls: tlsText(info) };
   textsByConnection.set(info, texts);
   return texts;
 }

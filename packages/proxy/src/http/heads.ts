@@ -14,8 +14,6 @@ import { editResponse, type ResponseContext } from './passes/response-passes.ts'
 import type { RoutedTo } from './request-router.ts';
 import { dateText, edit, fillRandom, output } from './worker-memory.ts';
 
-const NO_BYTES: Uint8Array = new Uint8Array(0);
-
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** What the request passes need. The caller sets `head` and `peer` before each use. */
@@ -48,7 +46,7 @@ const responseContext: ResponseContext = {
   clientMinorVersion: 1,
   isTls: false,
   isWebSocket: false,
-  dateText: NO_BYTES,
+  dateText: () => dateText(Date.now()),
   hstsLine: undefined,
   stickyCookieLine: undefined,
   filters: undefined,
@@ -134,7 +132,6 @@ export function editResponseFor(
   responseContext.filters = filters;
   responseContext.hstsLine = hstsLine;
   responseContext.stickyCookieLine = stickyCookieLine;
-  responseContext.dateText = dateText(Date.now());
   responseContext.closes = closes;
   editResponse(edit, responseContext);
   const isUnasked = head.status === 101 && !responseContext.startsWebSocket;

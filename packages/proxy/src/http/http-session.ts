@@ -162,7 +162,7 @@ export class HttpSession
         this.#request.send(at === 0 ? bytes : bytes.subarray(at));
         return;
       }
-      if (this.#mayStartHttp2 && startsWithPreface(bytes)) {
+      if (this.#mayStartHttp2() && startsWithPreface(bytes)) {
         this.#startHttp2(bytes);
         return;
       }
@@ -211,7 +211,7 @@ export class HttpSession
   }
 
   /** Whether the next bytes are the first of the connection, and may be those of HTTP/2. */
-  get #mayStartHttp2(): boolean {
+  #mayStartHttp2(): boolean {
     // RFC 9113 §3.2: over TLS, a client speaks HTTP/2 only if ALPN has chosen `h2`.
     return this.info.tls === undefined && !this.#isKept && this.#phase === 'head' && !this.#reader.isInHead;
   }

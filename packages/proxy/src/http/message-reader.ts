@@ -107,7 +107,7 @@ class Reader<P extends HeadParser> {
     const end = bytes.length;
     let at = start;
     this.#hasMessageEnded = false;
-    while (!this.#hasMessageEnded && this.#state !== STOPPED && (at < end || this.#hasEmptyRest)) {
+    while (!this.#hasMessageEnded && this.#state !== STOPPED && (at < end || this.#hasEmptyRest())) {
       switch (this.#state) {
         case HEAD:
           at = this.#readHead(bytes, at, handler);
@@ -135,7 +135,7 @@ class Reader<P extends HeadParser> {
   }
 
   /** Whether the body is complete without further bytes. */
-  get #hasEmptyRest(): boolean {
+  #hasEmptyRest(): boolean {
     return this.#state === LENGTH_BODY && this.#remainingBytes === 0;
   }
 

@@ -43,6 +43,30 @@ const LOWER_CASE_BIT = 0x20;
  * the formats, because RFC 9110 §12.5.1 allows such an answer and a reason helps more than none.
  */
 export function answerFormatFor(fields: HeadFields): AnswerFormat {
+  const first = fields.indexOf(FIELD.accept);
+  if (first < 0) return 'text';
+  if (fields.indexOf(FIELD.accept, first + 1) >= 0) return formatFor(fields);
+  // Most requests of a client have the same Accept, and most requests need no answer of the proxy.
+  const start = fields.valueStart[first] as number;
+  const end = fields.valueEnd[first] as number;
+  if (!isLastAccept(fields.bytes, start, end)) {
+    lastAccept = fields.bytes.slice(start, end);
+    lastFormat = formatFor(fields);
+  }
+  return lastFormat;
+}
+
+/** The last value of a single Accept, and the format that the value asks for. */
+let lastAccept: Uint8Array = new Uint8Array(0);
+let lastFormat: AnswerFormat = 'text';
+
+function isLastAccept(bytes: Uint8Array, start: number, end: number): boolean {
+  if (end - start !== lastAccept.length) return false;
+  for (let at = start; at < end; at += 1) if (bytes[at] !== lastAccept[at - start]) return false;
+  return true;
+}
+
+function formatFor(fields: HeadFields): AnswerFormat {
   precisions.fill(PRECISION.none);
   let bytesRead = 0;
   for (let index = fields.indexOf(FIELD.accept); index >= 0; index = fields.indexOf(FIELD.accept, index + 1)) {

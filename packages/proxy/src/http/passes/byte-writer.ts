@@ -47,6 +47,15 @@ export class ByteWriter {
     else this.memory.set(source.subarray(start, end), this.at - length);
   }
 
+  /** Writes a text that contains only ASCII characters. */
+  ascii(text: string): void {
+    const { length } = text;
+    if (!this.#reserve(length)) return;
+    const { memory } = this;
+    const start = this.at - length;
+    for (let index = 0; index < length; index += 1) memory[start + index] = text.charCodeAt(index);
+  }
+
   /** Writes a whole number from 0 to `Number.MAX_SAFE_INTEGER` in decimal digits. */
   decimal(value: number): void {
     let digits = 1;

@@ -1,7 +1,7 @@
 // Tells endpoints who the client is: X-Forwarded-For, -Proto, -Host and -Port, and Forwarded (RFC 7239).
 import type { SocketAddress } from '../../transport/tcp-transport.ts';
 import { FIELD } from '../h1/head-fields.ts';
-import { asciiBytes } from './byte-writer.ts';
+import { asciiBytes, type ByteWriter } from './byte-writer.ts';
 import type { HeadEdit } from './head-edit.ts';
 import type { RequestContext, RequestHead } from './request-context.ts';
 
@@ -16,59 +16,38 @@ export interface PeerOptions {
   readonly isTrusted: boolean;
 }
 
-/** The peer of a client's connection and what endpoints are told about the peer, built once per connection. */
+/** The peer of a client's connection, and what endpoints are told about the peer. */
 export class ForwardedPeer {
+  /** The text of the peer's address. */
+  readonly address: string;
   readonly listener: SocketAddress;
   readonly isTls: boolean;
   readonly isTrusted: boolean;
-  /** X-Forwarded-For, -Proto and -Port as three lines. */
-  readonly lines: Uint8Array;
-  readonly #address: string;
 
   constructor({ address, listener, isTls, isTrusted }: PeerOptions) {
+    this.address = address;
     this.listener = listener;
     this.isTls = isTls;
     this.isTrusted = isTrusted;
-    this.#address = address;
-    this.lines = Buffer.from(`${FOR_NAME}${address}\r\n${this.#protoLine}${this.#portLine}`, 'latin1');
-  }
-
-  /** The text of the peer's address. */
-  get address(): Uint8Array {
-    return asciiBytes(this.#address);
-  }
-
-  get forLine(): Uint8Array {
-    return asciiBytes(`${FOR_NAME}${this.#address}\r\n`);
   }
 
   get protoLine(): Uint8Array {
-    return asciiBytes(this.#protoLine);
-  }
-
-  get portLine(): Uint8Array {
-    return asciiBytes(this.#portLine);
+    return this.isTls ? HTTPS_LINE : HTTP_LINE;
   }
 
   /** The element of Forwarded without `host`. */
   get element(): Uint8Array {
-    const address = this.#address;
+    const { address } = this;
     // RFC 7239 §6: an IPv6 address is written in brackets, and so needs quotes.
     const node = address.includes(':') ? `"[${address}]"` : address;
     return asciiBytes(`for=${node};proto=${this.isTls ? 'https' : 'http'}`);
   }
-
-  get #protoLine(): string {
-    return this.isTls ? 'X-Forwarded-Proto: https\r\n' : 'X-Forwarded-Proto: http\r\n';
-  }
-
-  get #portLine(): string {
-    return `X-Forwarded-Port: ${this.listener.port}\r\n`;
-  }
 }
 
-const FOR_NAME = 'X-Forwarded-For: ';
-const FOR_PREFIX: Uint8Array = asciiBytes(FOR_NAME);
+const FOR_PREFIX: Uint8Array = asciiBytes('X-Forwarded-For: ');
+const HTTP_LINE: Uint8Array = asciiBytes('X-Forwarded-Proto: http\r\n');
+const HTTPS_LINE: Uint8Array = asciiBytes('X-Forwarded-Proto: https\r\n');
+const PORT_PREFIX: Uint8Array = asciiBytes('X-Forwarded-Port: ');
 const HOST_PREFIX: Uint8Array = asciiBytes('X-Forwarded-Host: ');
 const FORWARDED_PREFIX: Uint8Array = asciiBytes('Forwarded: ');
 const HOST_PARAMETER: Uint8Array = asciiBytes(';host="');
@@ -87,22 +66,23 @@ export function writeXForwarded(edit: HeadEdit, { head, peer }: RequestContext):
     edit.drop(FIELD.xForwardedProto);
     edit.drop(FIELD.xForwardedHost);
     edit.drop(FIELD.xForwardedPort);
-    appended.bytes(peer.lines);
+    appended.bytes(FOR_PREFIX);
+    appended.ascii(peer.address);
+    appended.bytes(CRLF);
+    appended.bytes(peer.protoLine);
+    writePort(appended, peer);
     writeXForwardedHost(edit, head);
     return;
   }
-  if (edit.countOf(FIELD.xForwardedFor) === 0) appended.bytes(peer.forLine);
-  else {
-    // One line, because many endpoints read only the first line of a list field.
-    appended.bytes(FOR_PREFIX);
-    joinValues(edit, FIELD.xForwardedFor);
-    appended.bytes(peer.address);
-    appended.bytes(CRLF);
-  }
+  // One line, because many endpoints read only the first line of a list field.
+  appended.bytes(FOR_PREFIX);
+  joinValues(edit, FIELD.xForwardedFor);
+  appended.ascii(peer.address);
+  appended.bytes(CRLF);
   if (edit.countOf(FIELD.xForwardedProto) === 0) {
     appended.bytes(peer.protoLine);
     // The port of this listener would be wrong beside the scheme of another listener.
-    if (edit.countOf(FIELD.xForwardedPort) === 0) appended.bytes(peer.portLine);
+    if (edit.countOf(FIELD.xForwardedPort) === 0) writePort(appended, peer);
   }
   if (edit.countOf(FIELD.xForwardedHost) === 0) writeXForwardedHost(edit, head);
 }
@@ -120,6 +100,12 @@ export function writeForwarded(edit: HeadEdit, { head, peer, writesForwarded }: 
   appended.bytes(peer.element);
   if (head.hostStart < head.hostEnd) appendHostParameter(edit, head);
   appended.bytes(CRLF);
+}
+
+function writePort(writer: ByteWriter, { listener }: ForwardedPeer): void {
+  writer.bytes(PORT_PREFIX);
+  writer.decimal(listener.port);
+  writer.bytes(CRLF);
 }
 
 /** Appends the host that the client asked for, with its port. */

@@ -7,8 +7,8 @@ const MAX_APPENDED_BYTES = 65_536;
 const LF = 0x0a;
 const COLON = 0x3a;
 
-/** One entry per field id; `FIELD.underscored` is the largest id. */
-const ID_COUNT: number = FIELD.underscored + 1;
+/** One entry per field id; `FIELD.underscored` is the largest id. A multiple of four, so that four counts are cleared at once. */
+const ID_COUNT: number = 4 * Math.ceil((FIELD.underscored + 1) / 4);
 
 /**
  * The changes that passes make to one parsed head: fields that are not forwarded and lines that follow the kept fields.
@@ -28,6 +28,8 @@ export class HeadEdit {
   hostStart = 0;
   hostEnd = 0;
   readonly #countById: Uint8Array = new Uint8Array(ID_COUNT);
+  /** The memory of `#countById`. A loop over few words is faster than `fill`. */
+  readonly #countWords: Uint32Array = new Uint32Array(this.#countById.buffer);
   readonly #firstById: Uint8Array = new Uint8Array(ID_COUNT);
 
   /** Starts with a head of which every field is kept. */
@@ -39,7 +41,8 @@ export class HeadEdit {
     const { ids } = fields;
     const counts = this.#countById;
     const first = this.#firstById;
-    counts.fill(0);
+    const words = this.#countWords;
+    for (let index = 0; index < words.length; index += 1) words[index] = 0;
     for (let index = fields.count - 1; index >= 0; index -= 1) {
       const id = ids[index] as number;
       counts[id] = (counts[id] as number) + 1;

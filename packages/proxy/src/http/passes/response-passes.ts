@@ -25,8 +25,8 @@ export interface ResponseContext {
   isTls: boolean;
   /** Whether the client asked for a WebSocket. */
   isWebSocket: boolean;
-  /** The current time as Date wants it, such as `Sun, 06 Nov 1994 08:49:37 GMT`. */
-  dateText: Uint8Array;
+  /** Returns the current time as Date wants it, such as `Sun, 06 Nov 1994 08:49:37 GMT`. */
+  dateText(this: void): Uint8Array;
   /** The line Strict-Transport-Security of the Service (`fieldLine`). */
   hstsLine: Uint8Array | undefined;
   /** The line Set-Cookie that binds the client to the endpoint (`fieldLine`). */
@@ -126,7 +126,7 @@ function hasContent(status: number): boolean {
 function writeDate(edit: HeadEdit, { head, dateText }: ResponseContext): void {
   if (head.status < 200 || edit.countOf(FIELD.date) > 0) return;
   edit.appended.bytes(DATE_PREFIX);
-  edit.appended.bytes(dateText);
+  edit.appended.bytes(dateText());
   edit.appended.bytes(CRLF);
 }
 

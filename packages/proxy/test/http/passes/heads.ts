@@ -92,7 +92,7 @@ export function responseContext(
     clientMinorVersion: 1,
     isTls: true,
     isWebSocket: false,
-    dateText: DATE_TEXT,
+    dateText: () => DATE_TEXT,
     hstsLine: undefined,
     stickyCookieLine: undefined,
     filters: compiled(options.headerFilters),

@@ -20,7 +20,7 @@ const ROUND_TRIPS = 20;
 /** More turns of the event loop than the round trips need on a busy machine, and fewer than a loop that spins makes. */
 const MAX_TURNS_PER_ROUND_TRIP = 25;
 
-const INTERRUPTIBLE_CALLS = 'read,write,sendmsg,epoll_wait';
+const INTERRUPTIBLE_CALLS = 'recvfrom,sendto,sendmsg,epoll_wait';
 const CONNECTIONS_AT_ONCE = 8;
 const PATTERN_BYTES = 2_000_000;
 /** Not a multiple of any buffer size. */
@@ -76,11 +76,11 @@ const CASES: readonly Case[] = [
     outcome: 'connect-failed',
   },
   { title: 'connects', call: 'connect', errors: ['EINTR'], act: (_open, relay) => connectAndTalk(relay) },
-  { title: 'sends to the endpoint', call: 'write', errors: ['EINTR'], act: talkAgain },
-  { title: 'sends to the client', call: 'write', errors: ['EINTR'], when: '2', act: talkAgain },
+  { title: 'sends to the endpoint', call: 'sendto', errors: ['EINTR'], act: talkAgain },
+  { title: 'sends to the client', call: 'sendto', errors: ['EINTR'], when: '2', act: talkAgain },
   {
     title: 'resets both sides if nothing can be sent to the endpoint',
-    call: 'write',
+    call: 'sendto',
     errors: BROKEN,
     act: expectReset,
     endsOpen: true,
@@ -88,18 +88,18 @@ const CASES: readonly Case[] = [
   },
   {
     title: 'resets both sides if nothing can be sent to the client',
-    call: 'write',
+    call: 'sendto',
     errors: BROKEN,
     when: '2',
     act: expectReset,
     endsOpen: true,
     outcome: 'reset-by-client',
   },
-  { title: 'reads from the client', call: 'read', errors: ['EINTR'], act: talkAgain },
-  { title: 'reads from the endpoint', call: 'read', errors: ['EINTR'], when: '2', act: talkAgain },
+  { title: 'reads from the client', call: 'recvfrom', errors: ['EINTR'], act: talkAgain },
+  { title: 'reads from the endpoint', call: 'recvfrom', errors: ['EINTR'], when: '2', act: talkAgain },
   {
     title: 'resets both sides if nothing can be read from the client',
-    call: 'read',
+    call: 'recvfrom',
     errors: UNREADABLE,
     act: expectReset,
     endsOpen: true,
@@ -107,7 +107,7 @@ const CASES: readonly Case[] = [
   },
   {
     title: 'resets both sides if nothing can be read from the endpoint',
-    call: 'read',
+    call: 'recvfrom',
     errors: UNREADABLE,
     when: '2',
     act: expectReset,
@@ -273,7 +273,7 @@ function whenAllIsAcknowledged(relay: RelayProcess, { active }: { active: number
 }
 
 function isTransfer(call: string): boolean {
-  return call === 'read' || call === 'write';
+  return call === 'recvfrom' || call === 'sendto';
 }
 
 function socketsSince(relay: RelayProcess, earlier: readonly string[]): string[] {
