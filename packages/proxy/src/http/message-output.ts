@@ -2,7 +2,7 @@
 // head leave in one write.
 import { writeChunkHeader } from './h1/chunked-body.ts';
 import { FIELD, type HeadFields } from './h1/head-fields.ts';
-import { output } from './worker-memory.ts';
+import { output, takeOutput } from './worker-memory.ts';
 
 /** The stream to which the output is sent. */
 export interface Sink {
@@ -22,9 +22,7 @@ const LINE_END: Uint8Array = Uint8Array.of(CR, LF);
 /** Sends the output, if there is any. */
 export function flush(sink: Sink): void {
   if (output.at <= 0) return;
-  const bytes = output.memory.subarray(0, output.at);
-  output.at = 0;
-  sink.send(bytes);
+  sink.send(takeOutput());
 }
 
 export function writeData(sink: Sink, isChunked: boolean, bytes: Uint8Array, start: number, end: number): void {

@@ -1,6 +1,7 @@
 // Memory that all HTTP connections of this thread share. A parser, an edit and the output are used only until the event
 // handler returns, so that an idle connection has none of them.
 import { randomFillSync } from 'node:crypto';
+import type { WriteMemory } from '../transport/tcp-transport.ts';
 import { ByteWriter } from './passes/byte-writer.ts';
 import { HeadEdit } from './passes/head-edit.ts';
 
@@ -8,6 +9,21 @@ import { HeadEdit } from './passes/head-edit.ts';
 const OUTPUT_BYTES = 131_072;
 
 export const output: ByteWriter = new ByteWriter(new Uint8Array(OUTPUT_BYTES));
+let writeMemory: WriteMemory | undefined;
+
+/** Makes `memory` the memory of `output`, so that the transport sends the output without a copy. */
+export function composeIn(memory: WriteMemory): void {
+  if (memory.bytes.length < OUTPUT_BYTES) throw new RangeError(`the output needs ${OUTPUT_BYTES} bytes`);
+  writeMemory = memory;
+  output.restart(memory.bytes, 0);
+}
+
+/** Clears the output, and returns what it contained. Valid until something is written to `output`. */
+export function takeOutput(): Uint8Array {
+  const { at } = output;
+  output.at = 0;
+  return writeMemory?.view(at) ?? output.memory.subarray(0, at);
+}
 export const edit: HeadEdit = new HeadEdit();
 
 const RANDOM_BYTES = 4_096;

@@ -18,6 +18,14 @@ export interface TcpTransport {
    */
   connect(to: SocketAddress, events: StreamEvents, window?: Window): TcpStream;
   readonly turns: Turns;
+  /** Memory of this thread whose bytes `TcpStream.write` sends without a copy. Undefined if the transport has none. */
+  readonly writeMemory?: WriteMemory;
+}
+
+export interface WriteMemory {
+  readonly bytes: Uint8Array;
+  /** Returns a view of the first `length` bytes. Two calls may return the same view. */
+  view(length: number): Uint8Array;
 }
 
 /** The turns of the event loop that reads the sockets of a transport. */

@@ -14,6 +14,7 @@ import { AccessLog } from '../access-log/access-log.ts';
 import { createLogFlag, LogBuffer } from '../access-log/log-buffer.ts';
 import { EndpointConnections } from '../http/endpoint-connections.ts';
 import { createStickyKey, deriveStickyKey } from '../http/sticky-cookie.ts';
+import { composeIn } from '../http/worker-memory.ts';
 import { AdmissionController } from '../limits/admission.ts';
 import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
 import { Shaper } from '../limits/shaper.ts';
@@ -76,6 +77,7 @@ export class RelayWorker {
   readonly #drainNotifications: SessionQueue;
 
   constructor(options: RelayWorkerOptions) {
+    if (options.transport.writeMemory !== undefined) composeIn(options.transport.writeMemory);
     this.#options = options;
     const sliceClock = options.sliceClock ?? monotonicMs;
     const onInternalError = (thrown: unknown): void => options.reportError('internal', thrown);

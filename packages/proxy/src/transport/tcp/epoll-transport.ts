@@ -37,6 +37,7 @@ import {
   type Window,
 } from '../tcp-transport.ts';
 import { EpollStream, STREAM_EVENTS } from './epoll-stream.ts';
+import { writeMemory } from './read-memory.ts';
 import { limitUnsentBytes } from './send-buffer.ts';
 
 /** The maximum number of connections that one listen socket accepts in one turn of the loop. */
@@ -69,6 +70,7 @@ export const epollTransport: TcpTransport = {
     },
     runInNext: (task) => eventLoop.resumeLater({ resume: task }),
   },
+  writeMemory,
 };
 
 class EpollListenSocket implements TcpListenSocket {

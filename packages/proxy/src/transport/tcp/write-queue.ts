@@ -1,6 +1,6 @@
 import { NativeMemory } from '../syscalls/ffi.ts';
 import { transmit, transmitRange } from '../syscalls/sockets.ts';
-import { readMemory } from './read-memory.ts';
+import { memoryWith, readMemory } from './read-memory.ts';
 
 /** The size of the smallest piece of memory in the pool. Larger pieces are powers of two. */
 const MIN_PIECE_BYTES = 8_192;
@@ -120,8 +120,9 @@ const copyMemory = new NativeMemory(65_536);
 
 /** Sends bytes from native memory or from any other memory. Returns how many bytes the kernel has taken, or a negative errno. */
 export function transmitBytes(descriptor: number, bytes: Uint8Array): number {
+  const memory = memoryWith(bytes);
+  if (memory !== undefined) return transmit(descriptor, memory, bytes.length);
   if (bytes.buffer !== readMemory.bytes.buffer) return transmitCopy(descriptor, bytes);
-  if (bytes.byteOffset === 0) return transmit(descriptor, readMemory, bytes.length);
   return transmitRange(descriptor, readMemory, bytes.byteOffset, bytes.length);
 }
 
