@@ -174,6 +174,6 @@ export class SessionStarter {
 }
 
 /** Whether the client speaks HTTP/2: agreed by ALPN, or known from its first bytes. */
-function speaksHttp2({ tls, prereadBytes }: DownstreamInfo): boolean {
-  return tls === undefined ? startsWithPreface(prereadBytes) : tls.alpn === 'h2';
+function speaksHttp2({ tls, prereadBytes, http2 }: DownstreamInfo): boolean {
+  return tls === undefined ? http2 !== undefined || startsWithPreface(prereadBytes) : tls.alpn === 'h2';
 }

@@ -46,7 +46,9 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
       isTls: info.tls !== undefined,
       isTrusted: false,
     });
-    this.connection = new Http2Connection({ role: 'server', sink: this, handler: this, now: () => this.now });
+    this.connection =
+      info.http2 ?? new Http2Connection({ role: 'server', sink: this, handler: this, now: () => this.now });
+    if (info.http2 !== undefined) info.http2.moveTo({ sink: this, handler: this });
   }
 
   get now(): number {
@@ -67,7 +69,7 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
   }
 
   protected override onAccepted(): void {
-    this.connection.start();
+    if (this.info.http2 === undefined) this.connection.start();
   }
 
   protected override get endpointStream(): undefined {
@@ -111,7 +113,8 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
   }
 
   protected override read(bytes: Uint8Array): void {
-    if (this.#isLingering) return;
+    // There are no preread bytes if the connection has begun before this session, which the connection then starts.
+    if (this.#isLingering || bytes.length === 0) return;
     this.#isReading = true;
     try {
       this.connection.receive(bytes);
