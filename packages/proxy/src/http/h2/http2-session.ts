@@ -19,7 +19,8 @@ import { Http2Connection } from './connection.ts';
 import type { ConnectionHandler } from './connection-handler.ts';
 import type { DecodedHead } from './decoded-head.ts';
 import type { ByteSink } from './frame-output.ts';
-import { Http2Request, type Http2RequestOwner } from './http2-request.ts';
+import { Http2Request } from './http2-request.ts';
+import type { Http2RequestOwner } from './request-owner.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 
 /** Counts the bytes of frames. Only header blocks and DATA count, for the Services of their requests. */
