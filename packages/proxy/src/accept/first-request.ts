@@ -38,7 +38,7 @@ export function routeFirstRequest(
   }
   const { upstream } = routed;
   const { service } = upstream;
-  const admission = admitRequest(upstream, client, admit);
+  const admission = admitRequest(upstream, { client }, admit);
   if (typeof admission !== 'string') return { kind: 'admitted', upstream, newOwner: { service, admission } };
   return { ...refused(admission, answerTo(head, reasonForOutcome(admission))), newOwner: { service } };
 }

@@ -60,9 +60,9 @@ export interface TcpListenerOptions {
   readonly pendingConnections: PendingConnections;
   /**
    * Admits one more connection of the Service with this UID, or returns why the connection is refused. `uid` is null if
-   * the Service is not known yet.
+   * the Service is not known yet. `open`: see `AdmissionController.admit`.
    */
-  admit(uid: string | null): Admission | Outcome;
+  admit(uid: string | null, open?: Admission): Admission | Outcome;
   /** Returns the counters of connections that belong to no Service. */
   unroutedCounters(): Float64Array;
   onListening(): void;

@@ -145,7 +145,7 @@ export class WorkerListeners {
     const { upstreams, admission, services } = this.#state;
     return {
       upstream: () => upstreams.get(key),
-      admit: (uid) => admission.admit(uid),
+      admit: (uid, open) => admission.admit(uid, open),
       unroutedCounters: () => services.countersFor(undefined),
       onListening: () => send({ kind: 'listening', listenerId: id }),
       onFailed: (code) => {

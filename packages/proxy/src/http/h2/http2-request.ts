@@ -128,7 +128,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     const { router, admitTo } = this.#options;
     const routed = router.route(head, connectionInfo.tls === undefined ? undefined : ownUpstream);
     if (typeof routed === 'string' || routed.upstream === ownUpstream) return routed;
-    const admission = admitTo(routed.upstream, connectionInfo);
+    const admission = admitTo(routed.upstream, connectionInfo, this.admission);
     if (typeof admission === 'string') return admission;
     this.#ownAdmission = admission;
     this.#upstream = routed.upstream;

@@ -9,6 +9,7 @@ import { connectClient, eventually, type TestClient } from '@weir/testkit';
 import { FrameReader, writeFrameHeader } from '../../../src/http/h2/frames.ts';
 import { HpackEncoder } from '../../../src/http/h2/hpack/encoder.ts';
 import { CLIENT_PREFACE, FLAG, FRAME } from '../../../src/http/h2/protocol.ts';
+import type { RunningProxy } from '../../../src/index.ts';
 import { type Fleet, startFleet } from '../../fixtures/fleet.ts';
 import { PORT } from '../../fixtures/listen-address.ts';
 import { outcomesFor, startServing } from '../../fixtures/services.ts';
@@ -53,6 +54,9 @@ async function ask(session: ClientHttp2Session, authority: string, path = '/', b
   for await (const part of stream) text += String(part);
   return `${received[':status']} ${text}`;
 }
+
+/** The number of open connections and requests of all Services. */
+const activeIn = (proxy: RunningProxy): number => proxy.view().services.reduce((sum, { active }) => sum + active, 0);
 
 /** The frame with this type, flags and payload. */
 function frame(type: number, flags: number, streamId: number, payload: Uint8Array): Uint8Array {
@@ -122,10 +126,7 @@ test('serves the requests of one connection by host and path prefix, and counts 
     // The connection belongs to the Service of its first request, which answers 404 too.
     assert.deepEqual([web?.requests, api?.requests, blog?.requests], [1, 5, 1]);
     assert.ok((api?.receivedBytes ?? 0) > 200_000 && (api?.receivedBytes ?? 0) < 201_000);
-    assert.equal(
-      proxy.view().services.reduce((sum, { active }) => sum + active, 0),
-      0,
-    );
+    assert.equal(activeIn(proxy), 0);
   });
 });
 
@@ -145,6 +146,26 @@ test('serves a client that waits for SETTINGS, and whose bytes come one by one',
   const head = frame(FRAME.headers, FLAG.endHeaders | FLAG.endStream, 1, headBlock('api.example'));
   for (const byte of head) await client.send(Uint8Array.of(byte));
   await client.take(/api api\.example \//);
+});
+
+test('counts a connection with requests for several Services of one tenant once for the limit of the tenant', async (context) => {
+  const fleet = await fleetFor(context);
+  fleet.limit('shop', { connections: 1 });
+  const proxy = await startServing(
+    fleet,
+    await serviceOf(context, 'web', { settings: { hosts: ['shop.example'] } }),
+    await serviceOf(context, 'api', { settings: { hosts: ['api.example'] } }),
+  );
+  for (let round = 0; round < 3; round += 1) {
+    const session = connectTo(context, fleet);
+    assert.match(await ask(session, 'shop.example'), /^200 /);
+    const answers = await Promise.all(['api.example', 'shop.example', 'api.example'].map((host) => ask(session, host)));
+    assert.deepEqual(answers, ['200 api api.example /', '200 web shop.example /', '200 api api.example /']);
+    assert.match(await ask(connectTo(context, fleet), 'api.example'), /^503 /);
+    session.close();
+    await once(session, 'close');
+    await eventually(() => assert.equal(activeIn(proxy), 0));
+  }
 });
 
 test('refuses a first request that no Service gets, and a client that breaks the protocol', async (context) => {
