@@ -31,6 +31,31 @@ describe('every metric exists', () => {
   }
 });
 
+interface Panel {
+  readonly id: number;
+  readonly title: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
+}
+
+describe('each panel has an id and a place of its own', () => {
+  for (const file of globSync('dashboards/*.json', { cwd: fileURLToPath(WEIR_CHART) })) {
+    test(`in ${file}`, () => {
+      const { panels } = JSON.parse(readFileSync(new URL(file, WEIR_CHART), 'utf8')) as { panels: readonly Panel[] };
+      assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
+      const titleByCell = new Map<string, string>();
+      for (const { title, gridPos } of panels) {
+        assert.ok(gridPos.x + gridPos.w <= 24, title);
+        for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1) {
+          for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) {
+            assert.equal(titleByCell.get(`${x} ${y}`), undefined, title);
+            titleByCell.set(`${x} ${y}`, title);
+          }
+        }
+      }
+    });
+  }
+});
+
 interface Rule {
   readonly alert?: string;
   readonly labels?: { readonly severity?: string };

@@ -29,6 +29,8 @@ export interface PathIndex {
   /** The tree of prefixes. The root is the prefix `/`. */
   readonly root: PrefixNode;
   readonly usesQuery: boolean;
+  /** Whether the path of a request decides which route gets the request, or what a route makes of the request. */
+  readonly usesPath: boolean;
 }
 
 /**
@@ -86,7 +88,12 @@ export function compilePaths(routes: readonly HttpRoute[]): PathIndex {
     }
   }
   const usesQuery = matches.some(({ match }) => match.query.length > 0);
-  return { exact: exact.size > 0 ? exact : undefined, root, usesQuery };
+  return { exact: exact.size > 0 ? exact : undefined, root, usesQuery, usesPath: matches.some(usesPath) };
+}
+
+function usesPath({ match: { path }, filters: { redirect, rewrite } }: RouteMatch): boolean {
+  const replacement = redirect?.path ?? rewrite?.path ?? null;
+  return path.kind === 'exact' || path.value !== '/' || replacement !== null;
 }
 
 /**

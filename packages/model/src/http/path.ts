@@ -1,7 +1,7 @@
 // The normal form of paths. Routes are matched with the normal form, and the endpoint gets the normal form, so an endpoint never sees a path
 // other than the path that was matched.
 
-/** A path in its normal form, and the query of the same text. */
+/** A path, and the query of the same text. */
 export interface PathAndQuery {
   readonly path: string;
   /** Empty, or the query with its `?`, exactly as the client sent it. */
@@ -54,6 +54,12 @@ export function parsePathAndQuery(text: string): PathAndQuery | PathRefusal {
   const resolved = resolveDotSegments(decoded);
   if (resolved === undefined) return 'above-root';
   return resolved === path ? { path, query, text } : { path: resolved, query, text: resolved + query };
+}
+
+/** Returns the path and the query of a text that begins with `/`, as they are. */
+export function splitPathAndQuery(text: string): PathAndQuery {
+  const end = text.indexOf('?');
+  return end < 0 ? { path: text, query: '', text } : { path: text.slice(0, end), query: text.slice(end), text };
 }
 
 const SLASH = 0x2f;

@@ -1,7 +1,7 @@
 // Decides what the target and the Host of a request mean. HTTP/1.1 and HTTP/2 requests are routed by the result, and the endpoint gets the
 // texts of the result, so what is matched is what is sent.
 import { type Authority, type AuthorityRefusal, isSameAuthority, parseAuthority } from './authority.ts';
-import { type PathAndQuery, type PathRefusal, parsePathAndQuery } from './path.ts';
+import { type PathAndQuery, type PathRefusal, parsePathAndQuery, splitPathAndQuery } from './path.ts';
 
 export type HttpScheme = 'http' | 'https';
 
@@ -17,7 +17,7 @@ export interface RequestTarget {
   readonly port: number | undefined;
   /** What is sent to the endpoint as Host: the host and the port that the client named. */
   readonly authority: string;
-  /** In its normal form, so that it begins with `/`; or `*` for `OPTIONS *`. */
+  /** Begins with `/`, in its normal form if a route uses it; or `*` for `OPTIONS *`. */
   readonly path: string;
   /** Empty, or the query with its `?`, exactly as the client sent it. */
   readonly query: string;
@@ -33,6 +33,12 @@ export type RequestTargetRefusal =
   | 'unsupported-scheme'
   | 'host-mismatch'
   | 'connect';
+
+/** Which hosts have routes that use the path of a request. */
+export interface PathUse {
+  /** `host` is a text of `RequestTarget.host`. */
+  usesPath(host: string): boolean;
+}
 
 /** The status code that answers a refused request. */
 export const REQUEST_TARGET_REFUSAL_STATUS: Readonly<Record<RequestTargetRefusal, number>> = {
@@ -59,7 +65,8 @@ export const MAX_REQUEST_TARGET_BYTES = 8192;
 
 /**
  * Returns the meaning of a request target, or why the request is refused. `host` is the value of the Host field or of `:authority`, or empty
- * without either; the parser of HTTP/1.1 heads refuses a missing Host. All texts have one character per byte.
+ * without either; the parser of HTTP/1.1 heads refuses a missing Host. All texts have one character per byte. Where no route uses the path,
+ * the endpoint gets the path as the client sent it: an encoded slash, for example, may have a meaning for the endpoint.
  *
  * - RFC 9112 §3.2.1: the endpoint gets the target in origin-form; `parsePathAndQuery` says how path and query are normalised.
  * - RFC 9112 §3.2.2: the authority of an absolute-form takes precedence over Host; a Host with another meaning is refused.
@@ -70,22 +77,28 @@ export const MAX_REQUEST_TARGET_BYTES = 8192;
  *
  * `authority` and `text` are the same strings as `host` and `target` of the input if nothing had to change.
  */
-export function parseRequestTarget(method: string, target: string, host: string): RequestTarget | RequestTargetRefusal {
+export function parseRequestTarget(
+  method: string,
+  target: string,
+  host: string,
+  routes: PathUse = EVERY_HOST,
+): RequestTarget | RequestTargetRefusal {
   if (target.length > MAX_REQUEST_TARGET_BYTES) return 'target-too-long';
   if (method === 'CONNECT') return 'connect';
   const authority = parseAuthority(host);
   if (typeof authority === 'string') return authority;
   if (target.charCodeAt(0) === 0x2f) {
-    const parsed = parsePathAndQuery(target);
+    const parsed = routes.usesPath(authority.host) ? parsePathAndQuery(target) : splitPathAndQuery(target);
     return typeof parsed === 'string' ? parsed : requestTarget(parsed, authority, undefined);
   }
   if (target === '*') {
     // RFC 9112 §3.2.4: the asterisk-form is only used for a server-wide OPTIONS request.
     return method === 'OPTIONS' ? requestTarget(ASTERISK, authority, undefined) : 'invalid-target';
   }
-  return parseAbsoluteForm(method, target, authority);
+  return parseAbsoluteForm({ method, target, host: authority }, routes);
 }
 
+const EVERY_HOST: PathUse = { usesPath: () => true };
 const ASTERISK: PathAndQuery = { path: '*', query: '', text: '*' };
 
 function requestTarget(
@@ -99,7 +112,17 @@ function requestTarget(
 /** The scheme, the authority, and the rest of a URI (RFC 3986 §3). */
 const ABSOLUTE_FORM = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)(.*)$/is;
 
-function parseAbsoluteForm(method: string, target: string, host: Authority): RequestTarget | RequestTargetRefusal {
+interface AbsoluteForm {
+  readonly method: string;
+  readonly target: string;
+  /** The Host. */
+  readonly host: Authority;
+}
+
+function parseAbsoluteForm(
+  { method, target, host }: AbsoluteForm,
+  routes: PathUse,
+): RequestTarget | RequestTargetRefusal {
   const uri = ABSOLUTE_FORM.exec(target);
   if (uri === null) return 'invalid-target';
   const scheme = (uri[1] as string).toLowerCase();
@@ -115,6 +138,7 @@ function parseAbsoluteForm(method: string, target: string, host: Authority): Req
   // RFC 9112 §3.2.4: without a path and a query, the last proxy sends the asterisk-form.
   if (rest === '' && method === 'OPTIONS') return requestTarget(ASTERISK, authority, scheme);
   // RFC 9110 §4.2.3: an empty path is equivalent to `/`.
-  const parsed = parsePathAndQuery(rest.startsWith('/') ? rest : `/${rest}`);
+  const text = rest.startsWith('/') ? rest : `/${rest}`;
+  const parsed = routes.usesPath(authority.host) ? parsePathAndQuery(text) : splitPathAndQuery(text);
   return typeof parsed === 'string' ? parsed : requestTarget(parsed, authority, scheme);
 }

@@ -69,9 +69,18 @@ export function patchRouter(router: Router, { removed, put }: RouterPatch): void
  * another tenant may own that host. Then the precedence of `findByPath` decides.
  */
 export function findRoute(router: Router, request: RoutedRequest): RouteMatch | undefined {
-  const host = hostRoutesOf(router as MutableRouter, request.host);
+  return findByPath(pathsOf(router, request.host), request);
+}
+
+/** Whether a route of the host uses the path of a request. Otherwise `findRoute` finds the same route for all paths. */
+export function usesPath(router: Router, host: string): boolean {
+  return pathsOf(router, host).usesPath;
+}
+
+function pathsOf(router: Router, name: string): PathIndex {
+  const host = hostRoutesOf(router as MutableRouter, name);
   host.paths ??= compilePaths([...host.routes.values()]);
-  return findByPath(host.paths, request);
+  return host.paths;
 }
 
 function hostRoutesOf({ hosts, wildcards, defaults }: MutableRouter, host: string): HostRoutes {

@@ -2,7 +2,8 @@
 // name, or by the host and path of a request. Routes are patched in place, because thousands of Services may share a listener and a change
 // usually affects only one of their routes.
 import type { RoutedRequest, RouteMatch } from '../http/path-index.ts';
-import { compileRouter, findRoute, patchRouter, type Router } from '../http/router.ts';
+import type { PathUse } from '../http/request-target.ts';
+import { compileRouter, findRoute, patchRouter, type Router, usesPath } from '../http/router.ts';
 import { httpRouteOf } from '../http/service-route.ts';
 import type { ListenerEntry } from '../table/entry.ts';
 import { findHost } from './hosts.ts';
@@ -16,7 +17,7 @@ type RoutesByHost = Map<string, readonly Route[]>;
 
 const NO_ROUTES: ReadonlyMap<RouteKey, Route> = new Map();
 
-export class ListenerRoutes {
+export class ListenerRoutes implements PathUse {
   #exclusive: Route | undefined;
   /** Created when a Service shares the listener. Most listeners have one exclusive Service and need no maps. */
   #shared: { readonly routes: Map<RouteKey, Route>; readonly owners: RoutesByHost } | undefined;
@@ -67,10 +68,19 @@ export class ListenerRoutes {
 
   /** Returns the route that gets an HTTP request; undefined if no route matches the request. */
   findByRequest(request: RoutedRequest): RouteOfRequest | undefined {
-    this.#router ??= compileRouter(this.#all().filter(getsRequests).map(httpRouteOf));
-    const match = findRoute(this.#router, request);
+    const match = findRoute(this.#compiledRouter, request);
     const route = match && (this.#exclusive ?? this.shared.get(match.route.id));
     return route && { route, match };
+  }
+
+  /** Whether the Service of a request for this host depends on its path. */
+  usesPath(host: string): boolean {
+    return usesPath(this.#compiledRouter, host);
+  }
+
+  get #compiledRouter(): Router {
+    this.#router ??= compileRouter(this.#all().filter(getsRequests).map(httpRouteOf));
+    return this.#router;
   }
 
   /** Returns the route of the Service with this UID; undefined if the Service has no route at this listener. */

@@ -9,6 +9,7 @@ import {
   parseRequestTarget,
   patchRouter,
   type RoutedRequest,
+  usesPath,
 } from '@weir/model';
 import fc from 'fast-check';
 import { httpRoute } from '../fixtures/http-routes.ts';
@@ -164,6 +165,26 @@ test('findRoute agrees with a naive matcher, also after patches', () => {
 
 test('the random routes are valid', () => {
   fc.assert(fc.property(routes, (route) => assert.deepEqual(httpRouteMistakes(route), [])));
+});
+
+test('the path of a request decides nothing if no route of its host uses the path', () => {
+  const withoutPaths = routes.map((route): HttpRoute => {
+    const path = { kind: 'prefix', value: '/' } as const;
+    return { ...route, filters: [], matches: route.matches.map((match) => ({ ...match, path })) };
+  });
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof({ weight: 3, arbitrary: withoutPaths }, routes)),
+      requests,
+      fc.string(),
+      (all, request, text) => {
+        const router = compileRouter(all);
+        if (usesPath(router, request.host)) return;
+        assert.equal(foundIn(router, { ...request, path: `/${text}` }), foundIn(router, { ...request, path: '/' }));
+      },
+    ),
+    { numRuns: 1_500 },
+  );
 });
 
 test('no spelling of a request path crosses the border of a prefix', () => {

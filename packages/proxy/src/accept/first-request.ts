@@ -1,10 +1,10 @@
 // Routes the first request of a connection on a listener that Services share.
 import { METHOD } from '../http/h1/methods.ts';
 import type { RequestHeadRefusal } from '../http/h1/refusals.ts';
-import type { RequestHeadParser } from '../http/h1/request-head.ts';
 import { writeAnswer } from '../http/heads.ts';
 import { answerFormatFor } from '../http/passes/answer-format.ts';
 import type { ErrorReason } from '../http/passes/error-answer.ts';
+import type { RequestHead } from '../http/passes/request-context.ts';
 import { reasonForRefusal } from '../http/refusal-reason.ts';
 import type { RequestRouter } from '../http/request-router.ts';
 import { output } from '../http/worker-memory.ts';
@@ -26,7 +26,7 @@ export interface FirstRequestRouting {
  * names the upstream of an admitted client.
  */
 export function routeFirstRequest(
-  head: RequestHeadParser | RequestHeadRefusal,
+  head: RequestHead | RequestHeadRefusal,
   { client }: Pick<DownstreamInfo, 'client'>,
   { router, admit }: FirstRequestRouting,
 ): RoutingDecision & { readonly upstream?: Upstream } {
@@ -38,7 +38,7 @@ export function routeFirstRequest(
   }
   const { upstream } = routed;
   const { service } = upstream;
-  const admission = admitRequest(upstream, client, admit);
+  const admission = admitRequest(upstream, { client }, admit);
   if (typeof admission !== 'string') return { kind: 'admitted', upstream, newOwner: { service, admission } };
   return { ...refused(admission, answerTo(head, reasonForOutcome(admission))), newOwner: { service } };
 }
@@ -48,7 +48,7 @@ function refused(outcome: Outcome, answer: Uint8Array): RoutingDecision {
 }
 
 /** Returns an answer after which the connection ends. */
-function answerTo(head: RequestHeadParser | undefined, reason: ErrorReason): Uint8Array {
+function answerTo(head: RequestHead | undefined, reason: ErrorReason): Uint8Array {
   writeAnswer(reason, {
     format: head === undefined ? 'text' : answerFormatFor(head.fields),
     method: head?.methodId ?? METHOD.other,

@@ -1,5 +1,8 @@
 import type { RequestHeadRefusal } from '../http/h1/refusals.ts';
-import type { RequestHeadParser } from '../http/h1/request-head.ts';
+import type { DecodedHead } from '../http/h2/decoded-head.ts';
+import { startsWithPreface } from '../http/h2/protocol.ts';
+import type { Http2Stream } from '../http/h2/stream.ts';
+import type { RequestHead } from '../http/passes/request-context.ts';
 import { RequestHeadReader } from '../http/request-head-reader.ts';
 import type { Admission } from '../limits/admission.ts';
 import { ACTIVE, addToCounter, countOutcome, RECEIVED, SENT } from '../metering/counters.ts';
@@ -13,6 +16,7 @@ import type { Session } from '../relay/session.ts';
 import { type TimeoutWheel, ticksFor } from '../relay/timeout-wheel.ts';
 import type { AcceptedStream, SocketAddress, StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import type { HandshakeQueue, WaitingHandshake } from './handshake-queue.ts';
+import { Http2Preread, type Http2PrereadOwner } from './http2-preread.ts';
 
 /** How long a client may take to send its PROXY header and its ClientHello, if they must be read before routing. */
 const PREREAD_TIMEOUT_MS = 10_000;
@@ -47,13 +51,15 @@ export interface PendingConnectionOptions {
   /** Decides whether the client is routed or refused. Called when the ClientHello has been read. */
   route(info: DownstreamInfo): RoutingDecision;
   /** The same for a client that has sent a request without TLS. `head` is a reason if the head is not valid. */
-  routeRequest(info: DownstreamInfo, head: RequestHeadParser | RequestHeadRefusal): RoutingDecision;
+  routeRequest(info: DownstreamInfo, head: RequestHead | RequestHeadRefusal): RoutingDecision;
   /**
    * Called when the PROXY header and the ClientHello or request head, if required, have been read and the client is routed. The callee
    * owns the paused stream.
    */
   onRouted(stream: AcceptedStream, info: DownstreamInfo, admission: Admission): void;
   onInternalError(thrown: unknown): void;
+  /** Returns the time in milliseconds, on the clock of the sessions. */
+  readonly now: () => number;
 }
 
 /** The decision about a client after its ClientHello: the client is routed or refused. */
@@ -91,7 +97,7 @@ export interface ConnectionOwner {
  * start. On a shared listener, it belongs to a Service only after its ClientHello. The connection waits in the
  * `HandshakeQueue` before each read.
  */
-export class PendingConnection implements StreamEvents, Session, WaitingHandshake {
+export class PendingConnection implements StreamEvents, Session, WaitingHandshake, Http2PrereadOwner {
   readonly endpointStats: undefined;
   deadline: number;
   wheelSlot = 0;
@@ -112,6 +118,8 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
   #proxyHeaderReader: ProxyHeaderReader | undefined;
   #clientHelloReader: ClientHelloReader | undefined;
   #requestHeadReader: RequestHeadReader | undefined;
+  /** Set if the client has begun with HTTP/2, in place of a request of HTTP/1.1. */
+  #http2: Http2Preread | undefined;
   #info: DownstreamInfo;
   /**
    * Set for a refused client that got an alert and may still close the connection: the outcome with which the
@@ -179,6 +187,10 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     if (this.#isEnded || this.#lingerOutcome !== undefined) return;
     const rest = this.#proxyHeaderReader === undefined ? bytes : this.#readProxyHeader(this.#proxyHeaderReader, bytes);
     if (rest === undefined) return;
+    if (this.#http2 !== undefined) {
+      this.#http2.connection.receive(rest);
+      return;
+    }
     this.#uncountedBytes += rest.length;
     if (this.#clientHelloReader === undefined) this.#handOver(Uint8Array.from(rest));
     else if (rest.length > 0) {
@@ -197,7 +209,9 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     if (this.#lingerOutcome === undefined) this.end('prelude-incomplete');
   }
 
-  onDrain(): void {}
+  onDrain(): void {
+    if (this.#lingerOutcome === undefined) this.#http2?.connection.onSinkDrained();
+  }
 
   onClose(): void {
     this.end('prelude-incomplete');
@@ -237,8 +251,41 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
 
   #readRequestHead(reader: RequestHeadReader, piece: Uint8Array): void {
     const result = reader.push(piece);
-    if (result === 'more') return;
+    if (startsWithPreface(reader.bytes)) this.#startHttp2(reader.bytes);
+    if (result === 'more' || this.#http2 !== undefined) return;
     this.#follow(this.#options.routeRequest(this.#info, result === 'done' ? reader.head : result), reader.bytes);
+  }
+
+  /** RFC 9113 §3.3: a client that knows that the server speaks HTTP/2 begins with its preface. */
+  #startHttp2(bytes: Uint8Array): void {
+    this.#requestHeadReader = undefined;
+    // Only header blocks and DATA count, and the session counts those of its requests.
+    this.#uncountedBytes = 0;
+    this.#http2 = new Http2Preread(this, this.#options.now);
+    this.#http2.connection.start();
+    this.#http2.connection.receive(bytes);
+  }
+
+  write(bytes: Uint8Array): number {
+    return this.#stream.write(bytes);
+  }
+
+  onFirstRequest(head: DecodedHead | RequestHeadRefusal): Uint8Array | undefined {
+    const decision = this.#options.routeRequest(this.#info, head);
+    if (decision.newOwner !== undefined) this.#moveTo(decision.newOwner);
+    if (decision.kind === 'admitted') this.#handOver(NO_BYTES);
+    else {
+      this.#lingerOutcome = decision.outcome;
+      return decision.answer ?? NO_BYTES;
+    }
+    return undefined;
+  }
+
+  onRefused(stream: Http2Stream | undefined): void {
+    if (this.#isEnded) return;
+    addToCounter(this.#counters, RECEIVED, stream?.receivedBytes ?? 0);
+    addToCounter(this.#counters, SENT, stream?.sentBytes ?? 0);
+    this.#linger(this.#lingerOutcome ?? 'bad-request');
   }
 
   /** Routes or refuses the client, whose bytes so far are `bytes`. */
@@ -280,11 +327,12 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     // The session counts HTTP requests, because each may belong to another Service.
     const uncountedBytes = this.#requestHeadReader === undefined ? 0 : this.#uncountedBytes;
     if (uncountedBytes === 0) this.#countReceived();
+    const http2 = this.#http2 && { http2: this.#http2.connection };
     this.#stream.readStop();
     this.#stream.deferReads?.(undefined);
     this.#unregister();
     try {
-      this.#options.onRouted(this.#stream, { ...this.#info, prereadBytes, uncountedBytes }, this.#admission);
+      this.#options.onRouted(this.#stream, { ...this.#info, ...http2, prereadBytes, uncountedBytes }, this.#admission);
     } finally {
       // Must come last: when no connection is active, the counters may be reused for another tenant, and a drain ends.
       addToCounter(this.#counters, ACTIVE, -1);
@@ -301,10 +349,15 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
       this.end(outcome);
       return;
     }
-    const { wheel } = this.#options;
-    this.#lingerOutcome = outcome;
     const sent = answer.length - this.#stream.write(answer);
     if (this.#countsBytes) addToCounter(this.#counters, SENT, sent);
+    this.#linger(outcome);
+  }
+
+  /** Sends FIN, and waits until the client closes the connection. */
+  #linger(outcome: Outcome): void {
+    const { wheel } = this.#options;
+    this.#lingerOutcome = outcome;
     this.#stream.shutdown();
     this.deadline = wheel.now + ticksFor(ALERT_LINGER_MS);
     wheel.advance(this);
@@ -317,29 +370,4 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
   }
 }
 
-/**
- * The maximum number of pending connections of shared listeners in one worker. Each pending connection occupies a
- * descriptor, and up to 16 KiB for an incomplete ClientHello.
- */
-const MAX_PENDING_CONNECTIONS = 1_024;
-
-/**
- * The connections of shared listeners whose Service is not known yet, so that no tenant's limits apply to them. If
- * there are `MAX_PENDING_CONNECTIONS`, a new connection ends the oldest. A flood of silent clients therefore evicts
- * other silent clients, and not clients that send a ClientHello at once.
- */
-export class PendingConnections implements CountedSessions {
-  /** The pending connections in the order in which they were accepted. */
-  readonly sessions: Set<Session> = new Set();
-  readonly counters: Float64Array;
-
-  constructor(counters: Float64Array) {
-    this.counters = counters;
-  }
-
-  evictOldestIfFull(): void {
-    if (this.sessions.size < MAX_PENDING_CONNECTIONS) return;
-    const [oldest] = this.sessions;
-    oldest?.end('prelude-timeout');
-  }
-}
+const NO_BYTES = new Uint8Array(0);

@@ -27,14 +27,17 @@ export function refuseAdmitted(
   refuse(stream, service.counters, outcome);
 }
 
-/** Admits a connection to a Service that is found by its first request, or returns why the connection is refused. */
+/**
+ * Admits a connection to a Service that is found by a request, or returns why the connection is refused. `open`: see
+ * `AdmissionController.admit`.
+ */
 export function admitRequest(
   { service, route }: Upstream,
-  client: Client,
-  admit: (uid: string) => Admission | Outcome,
+  { client, open }: { readonly client: Client; readonly open?: Admission },
+  admit: (uid: string, open?: Admission) => Admission | Outcome,
 ): Admission | Outcome {
   const outcome = service.isSuspended ? 'cut-off' : routeRefusalFor(route, client);
-  return outcome ?? admit(service.entry.uid);
+  return outcome ?? admit(service.entry.uid, open);
 }
 
 /** Returns the reason of the answer to a request whose connection is refused with this outcome. */

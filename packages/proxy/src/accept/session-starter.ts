@@ -24,8 +24,8 @@ export interface SessionStarterOptions {
   readonly context: RelayContext;
   readonly certificates: TlsContexts;
   readonly router: RequestRouter;
-  /** Admits one more connection of this Service, or returns why it is refused. */
-  admit(uid: string): Admission | Outcome;
+  /** Admits one more connection of this Service, or returns why it is refused. `open`: see `AdmissionController.admit`. */
+  admit(uid: string, open?: Admission): Admission | Outcome;
   /** Called after an unexpected exception, when the admission has been released. The callee must close the stream. */
   onError(stream: TcpStream, thrown: unknown): void;
 }
@@ -53,7 +53,7 @@ export class SessionStarter {
     this.#options = options;
     this.#http = {
       router: options.router,
-      admitTo: (upstream, { client }) => this.#admitTo(upstream, client),
+      admitTo: (upstream, { client }, open) => this.#admitTo(upstream, client, open),
       startOther: (stream, upstream, admitted) => this.#startSession(stream, upstream, admitted),
     };
   }
@@ -152,9 +152,9 @@ export class SessionStarter {
   }
 
   /** Admits the client of a session of another Service, or returns why its request is refused. */
-  #admitTo(upstream: Upstream, client: Client): Admission | ErrorReason {
+  #admitTo(upstream: Upstream, client: Client, open: Admission): Admission | ErrorReason {
     const { route, service } = upstream;
-    const admission = admitRequest(upstream, client, this.#options.admit);
+    const admission = admitRequest(upstream, { client, open }, this.#options.admit);
     if (typeof admission !== 'string' && admission.admitClient(route, client)) return admission;
     if (typeof admission !== 'string') admission.release();
     const outcome = typeof admission === 'string' ? admission : 'client-limit';
@@ -174,6 +174,6 @@ export class SessionStarter {
 }
 
 /** Whether the client speaks HTTP/2: agreed by ALPN, or known from its first bytes. */
-function speaksHttp2({ tls, prereadBytes }: DownstreamInfo): boolean {
-  return tls === undefined ? startsWithPreface(prereadBytes) : tls.alpn === 'h2';
+function speaksHttp2({ tls, prereadBytes, http2 }: DownstreamInfo): boolean {
+  return tls === undefined ? http2 !== undefined || startsWithPreface(prereadBytes) : tls.alpn === 'h2';
 }

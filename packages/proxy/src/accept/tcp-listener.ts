@@ -30,10 +30,10 @@ import { routeFirstRequest } from './first-request.ts';
 import {
   PendingConnection,
   type PendingConnectionOptions,
-  type PendingConnections,
   type PrereadSteps,
   type RoutingDecision,
 } from './pending-connection.ts';
+import type { PendingConnections } from './pending-connections.ts';
 import { refuse } from './refuse.ts';
 import { SessionStarter } from './session-starter.ts';
 
@@ -60,9 +60,9 @@ export interface TcpListenerOptions {
   readonly pendingConnections: PendingConnections;
   /**
    * Admits one more connection of the Service with this UID, or returns why the connection is refused. `uid` is null if
-   * the Service is not known yet.
+   * the Service is not known yet. `open`: see `AdmissionController.admit`.
    */
-  admit(uid: string | null): Admission | Outcome;
+  admit(uid: string | null, open?: Admission): Admission | Outcome;
   /** Returns the counters of connections that belong to no Service. */
   unroutedCounters(): Float64Array;
   onListening(): void;
@@ -236,11 +236,14 @@ export class TcpListener implements TcpListenSocketEvents {
 
   #startPreread(
     stream: AcceptedStream,
-    options: Omit<PendingConnectionOptions, 'destination' | 'wheel' | 'queue' | 'onInternalError'>,
+    options: Omit<PendingConnectionOptions, 'destination' | 'wheel' | 'queue' | 'onInternalError' | 'now'>,
   ): void {
-    const { wheel, handshakes: queue, onInternalError } = this.#options.context;
+    const { wheel, handshakes: queue, onInternalError, transport } = this.#options.context;
+    const { turns } = transport;
+    const now = (): number => turns.nowMs;
+    const common = { destination: this.#address, wheel, queue, onInternalError, now };
     try {
-      new PendingConnection(stream, { ...options, destination: this.#address, wheel, queue, onInternalError }).start();
+      new PendingConnection(stream, { ...options, ...common }).start();
     } catch (thrown) {
       options.admission.release();
       throw thrown;

@@ -46,8 +46,11 @@ export interface HttpConnectionOptions {
   readonly byteCounters?: Float64Array;
   readonly admission: Admission;
   readonly router: RequestRouter;
-  /** Admits a connection to another Service, or returns why its requests are refused. */
-  admitTo(upstream: Upstream, info: DownstreamInfo): Admission | ErrorReason;
+  /**
+   * Admits a connection to another Service, or returns why its requests are refused. `open` is the admission that the
+   * connection has.
+   */
+  admitTo(upstream: Upstream, info: DownstreamInfo, open: Admission): Admission | ErrorReason;
   /**
    * Starts the session of another Service with the client of this session. `info.prereadBytes` begin with the head of a
    * request.

@@ -174,6 +174,8 @@ export class HttpSession
       this.hasUncountedBytes = false;
       if (this.#next !== undefined) {
         const { bytes: head } = this.#next;
+        // RFC 9112 §2.2: an empty line before the request is part of the request before.
+        this.countReceived(this.#messageBytes + at - start - head.length);
         this.handOver({ ...this.#next, bytes: Buffer.concat([head, bytes.subarray(at)]) });
         return;
       }
@@ -203,7 +205,7 @@ export class HttpSession
   /** Prepares to give the client to another Service. Does nothing if the request is for the Service of this session. */
   #moveTo(upstream: Upstream, { fields, methodStart, bodyStart }: RequestHeadParser): ErrorReason | undefined {
     if (upstream === this.upstream) return undefined;
-    const admission = this.options.admitTo(upstream, this.info);
+    const admission = this.options.admitTo(upstream, this.info, this.admission);
     if (typeof admission === 'string') return admission;
     this.#next = { upstream, admission, bytes: new Uint8Array(fields.bytes.subarray(methodStart, bodyStart)) };
     this.#reader.stop();

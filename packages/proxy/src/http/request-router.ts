@@ -1,10 +1,11 @@
-// Finds the Service of each request by its host and path. What is matched is what the endpoint receives: the target is
-// replaced by its normal form.
+// Finds the Service of each request by its host and path. What is matched is what the endpoint receives: if the Services of a
+// host are chosen by path, the target is replaced by its normal form.
 import {
   type HeaderEdit,
   hasSameCredentials,
   type ListenerKey,
   type Matcher,
+  type PathUse,
   parseRequestTarget,
   REQUEST_TARGET_REFUSAL_STATUS,
   type RequestTarget,
@@ -63,7 +64,7 @@ export class RequestRouter {
     const own = routes.exclusive;
     if (own !== undefined && getsEveryRequest(own)) return unchanged(upstreams.get(own.key));
     const host = hostOf(head);
-    const target = requestTargetOf(head, host);
+    const target = requestTargetOf(head, host, routes);
     if (typeof target === 'string') return target;
     const found = routes.findByRequest(routedRequest(head, target));
     if (connection !== undefined && !belongsTo(connection, target, found?.route)) return 'misdirected-request';
@@ -95,12 +96,13 @@ function hostOf({ fields }: RequestHead): string {
   return index < 0 ? '' : latin1(fields.bytes, fields.valueStart[index] as number, fields.valueEnd[index] as number);
 }
 
-function requestTargetOf(head: RequestHead, host: string): RequestTarget | ErrorReason {
+function requestTargetOf(head: RequestHead, host: string, routes: PathUse): RequestTarget | ErrorReason {
   const { bytes } = head.fields;
   const target = parseRequestTarget(
     latin1(bytes, head.methodStart, head.methodEnd),
     latin1(bytes, head.targetStart, head.targetEnd),
     host,
+    routes,
   );
   if (typeof target !== 'string') return target;
   return STATUS_REASONS[REQUEST_TARGET_REFUSAL_STATUS[target]] ?? 'invalid-request';

@@ -67,9 +67,14 @@ export class AdmissionController {
    * Admits one more connection or flow of the Service, or returns why the connection or flow is refused. `uid` is null
    * while the Service is not known. `Admission.admitClient` checks the limit per client later, when the client is
    * known.
+   *
+   * `open` is the admission of a connection that is open already and carries requests of several Services. If they have the
+   * same tenant, only the limits of the Service are checked, because the tenant opens no further connection.
    */
-  admit(uid: string | null): Admission | AdmissionRefusal {
-    return admit((uid === null ? undefined : this.#limitersByService.get(uid)) ?? this.#unlimited, this.#context);
+  admit(uid: string | null, open?: Admission): Admission | AdmissionRefusal {
+    const limiters = (uid === null ? undefined : this.#limitersByService.get(uid)) ?? this.#unlimited;
+    if (open?.limiters.tenant === limiters.tenant) return admitAgain(limiters, this.#context, open);
+    return admit(limiters, this.#context);
   }
 
   /** Returns how many connections per second the Service's tenant may open, or Infinity if there is no limit. */
@@ -102,6 +107,14 @@ function admit(limiters: Limiters, context: AdmissionContext): Admission | Admis
   return refusal;
 }
 
+function admitAgain(limiters: Limiters, context: AdmissionContext, open: Admission): Admission | AdmissionRefusal {
+  const { service } = limiters;
+  if (!service.tryOpen()) return 'connection-limit';
+  if (service.tryTakeNew(context.now)) return new Admission(limiters, context, open);
+  service.close();
+  return 'rate-limit';
+}
+
 /**
  * Returns why the fair share or a rate limit refuses the connection, or undefined if the connection is within both.
  * Checks the rates last, because a connection that another limit refuses must not use up a token of a rate limit.
@@ -127,7 +140,7 @@ function isWithinFairShare(tenant: Limiter, proxyLimiter: Limiter): boolean {
 }
 
 /**
- * One admitted connection or flow. The limiters count the connection or flow until `release`. The limiters stay the same
+ * One admitted connection or flow, or the part of a connection that belongs to one Service. The limiters count the connection or flow until `release`. The limiters stay the same
  * even if the Service gets another tenant.
  */
 export class Admission {
@@ -135,10 +148,17 @@ export class Admission {
   readonly #context: AdmissionContext;
   #clientCells: ClientCells | undefined;
   #isReleased = false;
+  /** The first admission of the connection. The tenant and the proxy count the connection once. */
+  readonly #first: Admission;
+  /** How many admissions of the connection are not released. Counted in the first admission. */
+  #openCount = 0;
 
-  constructor(limiters: Limiters, context: AdmissionContext) {
+  /** `open` is another admission of the same connection by the same tenant. */
+  constructor(limiters: Limiters, context: AdmissionContext, open?: Admission) {
     this.limiters = limiters;
     this.#context = context;
+    this.#first = open === undefined ? this : open.#first;
+    this.#first.#openCount += 1;
   }
 
   /**
@@ -175,8 +195,10 @@ export class Admission {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.limiters.service.close();
+    if (this.#clientCells !== undefined) this.#context.clientCounts.close(this.#clientCells);
+    this.#first.#openCount -= 1;
+    if (this.#first.#openCount > 0) return;
     this.limiters.tenant.close();
     this.#context.proxyLimiter.close();
-    if (this.#clientCells !== undefined) this.#context.clientCounts.close(this.#clientCells);
   }
 }

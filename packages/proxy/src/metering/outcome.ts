@@ -94,7 +94,6 @@ export const REQUEST_REFUSALS = [
   'target-too-long',
   'unknown-expectation',
   'misdirected-request',
-  'upgrade-required',
   'too-many-requests',
   'head-too-large',
   'not-implemented',

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Client, ServiceSettings } from '@weir/model/data-plane';
+import type { Http2Connection } from '../http/h2/connection.ts';
 import { writeProxyHeader } from '../protocol/write-proxy-header.ts';
 import type { SocketAddress, TcpStream } from '../transport/tcp-transport.ts';
 import type { NegotiatedTls } from '../transport/tls/tls-stream.ts';
@@ -23,6 +24,8 @@ export interface DownstreamInfo {
   readonly uncountedBytes?: number;
   /** Whether an earlier session of the same Service has counted the connection; absent for no. */
   readonly isAlreadyCounted?: boolean;
+  /** The HTTP/2 connection, if it has begun before the session. Its first request comes next. */
+  readonly http2?: Http2Connection;
 }
 
 const NO_BYTES = new Uint8Array(0);

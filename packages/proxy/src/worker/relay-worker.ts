@@ -9,7 +9,7 @@ import {
   patchMatcher,
 } from '@weir/model/data-plane';
 import { HandshakeQueue } from '../accept/handshake-queue.ts';
-import { PendingConnections } from '../accept/pending-connection.ts';
+import { PendingConnections } from '../accept/pending-connections.ts';
 import { AccessLog } from '../access-log/access-log.ts';
 import { createLogFlag, LogBuffer } from '../access-log/log-buffer.ts';
 import { EndpointConnections } from '../http/endpoint-connections.ts';

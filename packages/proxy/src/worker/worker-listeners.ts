@@ -1,7 +1,7 @@
 // Opens and closes the TCP and UDP listeners of a worker.
 import { compileNetworks, listenerKey, type Matcher, type NetworkSet } from '@weir/model/data-plane';
 import type { Sealer } from '@weir/runtime/sealing';
-import type { PendingConnections } from '../accept/pending-connection.ts';
+import type { PendingConnections } from '../accept/pending-connections.ts';
 import { TcpListener, type TcpListenerOptions } from '../accept/tcp-listener.ts';
 import { UdpFlowListener } from '../accept/udp-flow-listener.ts';
 import { RequestRouter } from '../http/request-router.ts';
@@ -145,7 +145,7 @@ export class WorkerListeners {
     const { upstreams, admission, services } = this.#state;
     return {
       upstream: () => upstreams.get(key),
-      admit: (uid) => admission.admit(uid),
+      admit: (uid, open) => admission.admit(uid, open),
       unroutedCounters: () => services.countersFor(undefined),
       onListening: () => send({ kind: 'listening', listenerId: id }),
       onFailed: (code) => {

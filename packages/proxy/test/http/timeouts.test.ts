@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { connect as connectHttp2 } from 'node:http2';
+import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
@@ -358,4 +358,30 @@ test('the request timeout does not end a WebSocket of an HTTP/2 client', async (
   worker.tick(20);
   stream.write('ping');
   assert.equal((await side.take(4)).toString(), 'ping');
+});
+
+test('answers the body of an HTTP/2 client with 408 if the client stalls, and with 504 if the endpoint does', async (context) => {
+  await using endpoint = await scriptedEndpoint();
+  const { worker } = await serve(endpoint, { idleTimeoutMs: 5_000 });
+  using _ = worker;
+  const session = connectHttp2(`http://${worker.host}:${worker.port}`);
+  session.on('error', () => undefined);
+  context.after(() => session.destroy());
+  const stalled = session.request({ ':method': 'POST', ':path': '/' }, { endStream: false });
+  stalled.on('error', () => undefined);
+  stalled.write('x');
+  const side = await endpoint.next();
+  await side.take('\r\n\r\n1\r\nx\r\n');
+  worker.tick(5 + ROUNDING);
+  const [answer] = (await once(stalled, 'response')) as [IncomingHttpHeaders];
+  assert.equal(answer[':status'], 408);
+  assert.equal(refusalsIn(worker.row)['request-timeout'], 1);
+  assert.deepEqual(await side.ended, { kind: 'error', code: 'ECONNRESET' });
+
+  const complete = session.request({ ':method': 'POST', ':path': '/' }, { endStream: false });
+  complete.end('x');
+  await (await endpoint.next()).take('\r\n0\r\n\r\n');
+  worker.tick(5 + ROUNDING);
+  const [late] = (await once(complete, 'response')) as [IncomingHttpHeaders];
+  assert.equal(late[':status'], 504);
 });

@@ -29,7 +29,7 @@ const DRAIN_PING: Uint8Array = new TextEncoder().encode('draining');
  */
 export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   readonly #isServer: boolean;
-  readonly #handler: ConnectionOptions['handler'];
+  handler: ConnectionOptions['handler'];
   readonly #streams: StreamTable;
   readonly #output: FrameOutput;
   readonly #limits: AbuseLimits;
@@ -47,7 +47,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   constructor({ role, sink, handler, now }: ConnectionOptions) {
     const isServer = role === 'server';
     this.#isServer = isServer;
-    this.#handler = handler;
+    this.handler = handler;
     this.#reader = new FrameReader({ hasPreface: isServer });
     this.#streams = new StreamTable(isServer);
     this.#output = new FrameOutput(sink);
@@ -88,6 +88,12 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     this.#output.frame(FRAME.settings, 0, 0, this.#isServer ? OWN_SERVER_SETTINGS : OWN_CLIENT_SETTINGS);
     this.#data.open();
     this.flush();
+  }
+
+  /** Gives the connection to another owner. May be called by the handler. */
+  moveTo({ sink, handler }: Pick<ConnectionOptions, 'sink' | 'handler'>): void {
+    this.#output.sink = sink;
+    this.handler = handler;
   }
 
   /** Reads bytes of the peer. */
@@ -232,7 +238,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     stream.method = head.methodId;
     stream.receivedBytes = head.blockBytes;
     stream.isTunnel = head.startsWebSocket;
-    const consumer = this.#handler.onRequest(stream, head, refusal);
+    const consumer = this.handler.onRequest(stream, head, refusal);
     // The handler may have answered or reset the request.
     if (stream.id !== id) return;
     stream.consumer = consumer;
@@ -263,7 +269,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     this.#output.goaway(this.#streams.lastPeerId, code);
     this.#output.flush();
     this.#end(code);
-    this.#handler.onFailure(code);
+    this.handler.onFailure(code);
   }
 
   // What the peer sends.
@@ -319,7 +325,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     // RFC 9113 §6.5.3: the acknowledgement comes before frames that use the new values.
     this.#output.frame(FRAME.settings, FLAG.ack, 0, NO_BYTES);
     this.#sender.widenStreams(this.#settings.initialWindowBytes - before);
-    if (!this.#isServer) this.#handler.onCapacity();
+    if (!this.#isServer) this.handler.onCapacity();
   }
 
   #onPing(flags: number, bytes: Uint8Array, start: number, end: number): void {
@@ -347,7 +353,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
       this.#streams.rememberReset(stream.id);
       this.#close(stream, ERROR.refusedStream);
     }
-    this.#handler.onCapacity();
+    this.handler.onCapacity();
   }
 
   // The end of streams and of the connection.
@@ -371,7 +377,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     stream.consumer?.onClose(stream, code);
     if (this.#isEnded) return;
     if (this.#isDraining) this.#checkDrained();
-    else if (!this.#isServer) this.#handler.onCapacity();
+    else if (!this.#isServer) this.handler.onCapacity();
   }
 
   #checkDrained(): void {
@@ -379,7 +385,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     if (!isLast || this.#isEnded) return;
     this.#isEnded = true;
     this.#output.flush();
-    this.#handler.onDrained();
+    this.handler.onDrained();
   }
 
   #end(code: number): void {

@@ -14,14 +14,14 @@ const pool: Uint8Array[] = [];
 
 /** Writes the frames of one connection. The memory is taken with the first frame, and given back with `flush`. */
 export class FrameOutput {
-  readonly #sink: ByteSink;
+  sink: ByteSink;
   #memory: Uint8Array | undefined;
   #at = 0;
   /** The bytes that the transport has not taken yet, as far as the connection knows. */
   queuedBytes = 0;
 
   constructor(sink: ByteSink) {
-    this.#sink = sink;
+    this.sink = sink;
   }
 
   /** Sends all frames. */
@@ -31,7 +31,7 @@ export class FrameOutput {
     const end = this.#at;
     this.#memory = undefined;
     this.#at = 0;
-    this.queuedBytes = this.#sink.write(memory.subarray(0, end));
+    this.queuedBytes = this.sink.write(memory.subarray(0, end));
     if (pool.length < MAX_POOLED_BUFFERS) pool.push(memory);
   }
 

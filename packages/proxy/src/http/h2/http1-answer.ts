@@ -14,6 +14,12 @@ const STATUS_END = 12;
 export function sendOutput(connection: Http2Connection, stream: Http2Stream): void {
   const { memory, at: end } = output;
   output.at = 0;
+  sendAnswer(connection, stream, memory.subarray(0, end));
+}
+
+/** Sends an answer of HTTP/1.1, which is complete. */
+export function sendAnswer(connection: Http2Connection, stream: Http2Stream, memory: Uint8Array): void {
+  const end = memory.length;
   const fieldsStart = memory.indexOf(LF) + 1;
   let bodyStart = fieldsStart;
   while (memory[bodyStart] !== CR) bodyStart = memory.indexOf(LF, bodyStart) + 1;

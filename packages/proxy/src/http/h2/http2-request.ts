@@ -3,7 +3,6 @@ import type { LoggedRequest } from '../../access-log/access-log.ts';
 import type { Admission } from '../../limits/admission.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED, SENT } from '../../metering/counters.ts';
 import type { Outcome } from '../../metering/outcome.ts';
-import type { DownstreamInfo } from '../../relay/downstream-info.ts';
 import type { RelayContext, Session } from '../../relay/session.ts';
 import { ticksFor } from '../../relay/timeout-wheel.ts';
 import type { Window } from '../../transport/tcp-transport.ts';
@@ -13,39 +12,20 @@ import { EndpointRequest, type RequestOwner } from '../endpoint-request.ts';
 import type { HeadFields } from '../h1/head-fields.ts';
 import type { RequestHeadRefusal } from '../h1/refusals.ts';
 import type { ResponseHeadParser } from '../h1/response-head.ts';
-import type { HttpConnection, HttpConnectionOptions } from '../http-connection.ts';
+import type { HttpConnectionOptions } from '../http-connection.ts';
 import { flush, trailerLinesOf } from '../message-output.ts';
 import type { ErrorReason } from '../passes/error-answer.ts';
 import type { ForwardedPeer } from '../passes/forwarded.ts';
 import { reasonForRefusal } from '../refusal-reason.ts';
 import type { RoutedTo } from '../request-router.ts';
 import { edit, output } from '../worker-memory.ts';
-import type { Http2Connection } from './connection.ts';
 import type { DecodedHead } from './decoded-head.ts';
 import { encodeResponse } from './head-encoder.ts';
 import { sendOutput } from './http1-answer.ts';
 import { ERROR } from './protocol.ts';
+import type { Http2RequestOwner } from './request-owner.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 import { ACCEPT_NAME, mayAnswer, newWebSocketKey, type WebSocketKey } from './websocket.ts';
-
-/** The connection that carries the requests. */
-export interface Http2RequestOwner extends Pick<HttpConnection, 'startLog'> {
-  readonly connection: Http2Connection;
-  readonly peer: ForwardedPeer;
-  readonly ownUpstream: Upstream;
-  readonly connectionInfo: DownstreamInfo;
-  /** Milliseconds of the clock that measures requests. */
-  readonly now: number;
-  currentWindow(): Window;
-  /** Sends frames soon. */
-  flush(): void;
-  /** Whether the endpoint of the request may be read. Otherwise `resumeEndpoint` follows. */
-  mayRead(request: Http2Request): boolean;
-  /** Called when bytes of the request or its response have moved. */
-  onProgress(): void;
-  onRequestEnd(request: Http2Request): void;
-  onThrow(thrown: unknown): void;
-}
 
 /** One request of an HTTP/2 connection, and its stream. */
 export class Http2Request implements StreamConsumer, RequestOwner, RequestConnection, Session {
@@ -148,7 +128,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     const { router, admitTo } = this.#options;
     const routed = router.route(head, connectionInfo.tls === undefined ? undefined : ownUpstream);
     if (typeof routed === 'string' || routed.upstream === ownUpstream) return routed;
-    const admission = admitTo(routed.upstream, connectionInfo);
+    const admission = admitTo(routed.upstream, connectionInfo, this.admission);
     if (typeof admission === 'string') return admission;
     this.#ownAdmission = admission;
     this.#upstream = routed.upstream;
@@ -336,12 +316,18 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   onExpired(): void {
     this.#context.wheel.add(this);
     try {
-      if (this.#request?.isConnecting === true && this.#context.wheel.now < this.#requestDeadline)
-        this.#request.tryNextEndpoint('connect-timeout');
-      else this.#fail('endpoint-timeout');
+      const isInTime = this.#context.wheel.now < this.#requestDeadline;
+      if (isInTime && this.#request?.isConnecting === true) this.#request.tryNextEndpoint('connect-timeout');
+      // RFC 9110 §15.5.9: the client was too slow, unless the endpoint does not take the body.
+      else this.#fail(isInTime && this.#awaitsBody ? 'request-timeout' : 'endpoint-timeout');
     } catch (thrown) {
       this.onThrow(thrown);
     }
+  }
+
+  /** Whether nothing but the client keeps the endpoint from getting the rest of the body. */
+  get #awaitsBody(): boolean {
+    return !this.#stream.hasPeerEnded && this.#webSocketKey === undefined && !this.#isEndpointFull;
   }
 
   onEndpointUnavailable(): void {

@@ -19,7 +19,8 @@ import { Http2Connection } from './connection.ts';
 import type { ConnectionHandler } from './connection-handler.ts';
 import type { DecodedHead } from './decoded-head.ts';
 import type { ByteSink } from './frame-output.ts';
-import { Http2Request, type Http2RequestOwner } from './http2-request.ts';
+import { Http2Request } from './http2-request.ts';
+import type { Http2RequestOwner } from './request-owner.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 
 /** Counts the bytes of frames. Only header blocks and DATA count, for the Services of their requests. */
@@ -46,7 +47,9 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
       isTls: info.tls !== undefined,
       isTrusted: false,
     });
-    this.connection = new Http2Connection({ role: 'server', sink: this, handler: this, now: () => this.now });
+    this.connection =
+      info.http2 ?? new Http2Connection({ role: 'server', sink: this, handler: this, now: () => this.now });
+    if (info.http2 !== undefined) info.http2.moveTo({ sink: this, handler: this });
   }
 
   get now(): number {
@@ -67,7 +70,7 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
   }
 
   protected override onAccepted(): void {
-    this.connection.start();
+    if (this.info.http2 === undefined) this.connection.start();
   }
 
   protected override get endpointStream(): undefined {
@@ -111,7 +114,8 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
   }
 
   protected override read(bytes: Uint8Array): void {
-    if (this.#isLingering) return;
+    // There are no preread bytes if the connection has begun before this session, which the connection then starts.
+    if (this.#isLingering || bytes.length === 0) return;
     this.#isReading = true;
     try {
       this.connection.receive(bytes);

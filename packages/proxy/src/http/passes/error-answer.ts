@@ -20,7 +20,6 @@ const STATUS_TEXTS = {
   414: 'URI Too Long',
   417: 'Expectation Failed',
   421: 'Misdirected Request',
-  426: 'Upgrade Required',
   429: 'Too Many Requests',
   431: 'Request Header Fields Too Large',
   501: 'Not Implemented',
@@ -48,7 +47,6 @@ export const ERROR_REASONS: Readonly<Record<ErrorReason, Reason>> = {
   'target-too-long': { status: 414, message: 'The target of the request is too long.', closes: true },
   'unknown-expectation': { status: 417, message: 'The field Expect of the request is not supported.', closes: true },
   'misdirected-request': { status: 421, message: 'This connection is for another host. Open a new connection.' },
-  'upgrade-required': { status: 426, message: 'This service answers only WebSocket requests.' },
   'too-many-requests': { status: 429, message: 'There were too many requests. Try again later.' },
   'head-too-large': { status: 431, message: 'The header fields of the request are too large.', closes: true },
   'not-implemented': { status: 501, message: 'The method of the request is not supported.', closes: true },
@@ -151,8 +149,6 @@ const REQUEST_ID_PREFIX: Uint8Array = asciiBytes('X-Request-Id: ');
 const RETRY_AFTER_PREFIX: Uint8Array = asciiBytes('Retry-After: ');
 const CLOSE_LINE: Uint8Array = asciiBytes('Connection: close\r\n');
 const KEEP_ALIVE_LINE: Uint8Array = asciiBytes('Connection: keep-alive\r\n');
-const UPGRADE_LINES: Uint8Array = asciiBytes('Connection: Upgrade\r\nUpgrade: websocket\r\n');
-const UPGRADE_CLOSE_LINES: Uint8Array = asciiBytes('Connection: Upgrade, close\r\nUpgrade: websocket\r\n');
 const NO_LINES: Uint8Array = new Uint8Array(0);
 const CONTENT_TYPES: Readonly<Record<AnswerFormat, string>> = {
   text: 'text/plain; charset=utf-8',
@@ -239,10 +235,7 @@ function writeBody(writer: ByteWriter, template: Template, requestId: Uint8Array
 }
 
 function connectionLinesOf({ reason, closes, clientMinorVersion }: ErrorAnswer): Uint8Array {
-  const ends = closes || closesConnection(reason);
-  // RFC 9110 §15.5.22: 426 names the protocol to which the client must upgrade.
-  if (reason === 'upgrade-required') return ends ? UPGRADE_CLOSE_LINES : UPGRADE_LINES;
-  if (ends) return CLOSE_LINE;
+  if (closes || closesConnection(reason)) return CLOSE_LINE;
   // RFC 9112 §9.3: a connection of HTTP/1.0 stays open only if the answer says so.
   return clientMinorVersion === 0 ? KEEP_ALIVE_LINE : NO_LINES;
 }

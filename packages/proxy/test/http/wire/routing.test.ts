@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
+import type { RunningProxy } from '../../../src/index.ts';
 import { FLEET_SECRET, TRUSTING_CLIENT, terminatingTls } from '../../fixtures/certificates.ts';
 import { type Fleet, startFleet } from '../../fixtures/fleet.ts';
 import { PORT } from '../../fixtures/listen-address.ts';
@@ -71,6 +72,9 @@ function httpService(name: string, { endpoint }: NamedServer, over: Partial<Test
   };
 }
 
+/** The number of open connections of all Services. */
+const activeIn = (proxy: RunningProxy): number => proxy.view().services.reduce((sum, { active }) => sum + active, 0);
+
 const connectTo = (fleet: Fleet, more: object = {}): Promise<TestClient> =>
   connectClient({ host: fleet.addressOf(), port: PORT, ...more });
 
@@ -120,10 +124,7 @@ test('serves the requests of one connection by host and path prefix, and counts 
       assert.deepEqual({ receivedBytes, sentBytes, requests }, expected, name);
     }
   });
-  assert.equal(
-    proxy.view().services.reduce((sum, { active }) => sum + active, 0),
-    0,
-  );
+  assert.equal(activeIn(proxy), 0);
 });
 
 test('serves a request whose head arrives in parts after a request for another Service', async () => {
@@ -146,12 +147,16 @@ test('serves a request whose head arrives in parts after a request for another S
   assert.equal((await ask(client, '')).body, 'web shop.example /1');
   assert.equal((await ask(client, '')).body, 'api api.example /2');
   assert.equal((await ask(client, '')).body, 'web shop.example /3');
+  // The end of a line after a request for another Service counts for that Service.
+  await client.send('\r');
+  assert.equal((await ask(client, `\n${get('api.example', '/4')}`)).body, 'api api.example /4');
   await client.end();
   await eventually(async () => {
     const { web: webUsage, api: apiUsage } = await fleet.usage();
-    assert.deepEqual([webUsage?.requests, apiUsage?.requests], [3, 2]);
-    const apiBytes = 'POST /a HTTP/1.1\r\nHost: api.exa'.length + rest.length + get('api.example', '/2').length;
+    assert.deepEqual([webUsage?.requests, apiUsage?.requests], [3, 3]);
+    const apiBytes = 'POST /a HTTP/1.1\r\nHost: api.exa'.length + rest.length + 2 * get('api.example', '/2').length;
     assert.equal(apiUsage?.receivedBytes, apiBytes);
+    assert.equal(webUsage?.receivedBytes, get('shop.example').length + 2 * get('shop.example', '/1').length + 2);
   });
 });
 
@@ -271,4 +276,31 @@ test('answers with 404 for other hosts and paths at a listener of one Service', 
   assert.equal((await ask(client, get('web.example', '/'))).status, 404);
   assert.equal((await ask(client, get('other.example', '/shop'))).status, 404);
   assert.equal((await ask(client, get('web.example', '/shop/2'))).body, 'web web.example /shop/2');
+});
+
+test('counts a connection that moves between Services of one tenant once for the limit of the tenant', async () => {
+  await using fleet = await startFleet();
+  await using web = await NamedServer.start('web');
+  await using api = await NamedServer.start('api');
+  await using blog = await NamedServer.start('blog');
+  fleet.limit('shop', { connections: 1 });
+  fleet.limit('other', { connections: 0 });
+  const proxy = await startServing(
+    fleet,
+    httpService('web', web, { settings: { hosts: ['shop.example'] } }),
+    httpService('api', api, { settings: { hosts: ['api.example'] } }),
+    httpService('blog', blog, { namespace: 'other', settings: { hosts: ['blog.example'] } }),
+  );
+  for (let round = 0; round < 3; round += 1) {
+    await using client = await connectTo(fleet);
+    for (const host of ['shop.example', 'api.example', 'api.example', 'shop.example'])
+      assert.equal((await ask(client, get(host))).status, 200, host);
+    await using second = await connectTo(fleet);
+    assert.equal((await ask(second, get('api.example'))).status, 503, 'the first connection is still counted');
+    assert.equal((await ask(client, get('blog.example'))).status, 503, 'another tenant has its own limit');
+    assert.equal((await ask(client, get('api.example'))).status, 200);
+    await client.end();
+    await client.ended;
+    await eventually(() => assert.equal(activeIn(proxy), 0));
+  }
 });

@@ -1,0 +1,67 @@
+import type { RequestHeadRefusal } from '../http/h1/refusals.ts';
+import { Http2Connection } from '../http/h2/connection.ts';
+import type { ConnectionHandler } from '../http/h2/connection-handler.ts';
+import type { DecodedHead } from '../http/h2/decoded-head.ts';
+import type { ByteSink } from '../http/h2/frame-output.ts';
+import { sendAnswer } from '../http/h2/http1-answer.ts';
+import type { Http2Stream, StreamConsumer } from '../http/h2/stream.ts';
+
+/** The connection of a client whose first request decides which Service gets the connection. */
+export interface Http2PrereadOwner extends ByteSink {
+  /**
+   * Routes the first request. If the client is routed, the session of its Service has the connection when this method
+   * returns. Otherwise returns the answer, as one of HTTP/1.1.
+   */
+  onFirstRequest(head: DecodedHead | RequestHeadRefusal): Uint8Array | undefined;
+  /** Called when the client was refused and has got an answer or GOAWAY. `stream` is that of the answer. */
+  onRefused(stream: Http2Stream | undefined): void;
+}
+
+/**
+ * Reads HTTP/2 up to its first request, on a listener that Services share without TLS (RFC 9113 §3.3). The client may wait
+ * for SETTINGS before it sends a request, so the connection begins here, and the session goes on with the same one.
+ */
+export class Http2Preread implements ConnectionHandler {
+  readonly connection: Http2Connection;
+  readonly #owner: Http2PrereadOwner;
+
+  /** `now` returns the time in milliseconds. It is called as long as the connection is open. */
+  constructor(owner: Http2PrereadOwner, now: () => number) {
+    this.#owner = owner;
+    this.connection = new Http2Connection({ role: 'server', sink: owner, handler: this, now });
+  }
+
+  onRequest(stream: Http2Stream, head: DecodedHead, refusal: RequestHeadRefusal | undefined): StreamConsumer {
+    const { connection } = this;
+    const answer = this.#owner.onFirstRequest(refusal ?? head);
+    if (answer !== undefined) {
+      if (answer.length > 0) sendAnswer(connection, stream, answer);
+      this.#refuse(stream);
+    } else if (connection.handler !== this) return connection.handler.onRequest(stream, head, refusal);
+    else connection.onSinkClosed();
+    return NO_CONSUMER;
+  }
+
+  onCapacity(): void {}
+
+  onDrained(): void {}
+
+  onFailure(): void {
+    this.#owner.onRefused(undefined);
+  }
+
+  #refuse(stream: Http2Stream): void {
+    this.connection.drain();
+    this.connection.onSinkClosed();
+    this.#owner.onRefused(stream);
+  }
+}
+
+const NO_CONSUMER: StreamConsumer = {
+  onResponse() {},
+  onData() {},
+  onTrailers() {},
+  onEnd() {},
+  onDrain() {},
+  onClose() {},
+};

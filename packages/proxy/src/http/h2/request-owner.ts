@@ -1,0 +1,26 @@
+import type { DownstreamInfo } from '../../relay/downstream-info.ts';
+import type { Window } from '../../transport/tcp-transport.ts';
+import type { Upstream } from '../../upstream/upstream.ts';
+import type { HttpConnection } from '../http-connection.ts';
+import type { ForwardedPeer } from '../passes/forwarded.ts';
+import type { Http2Connection } from './connection.ts';
+import type { Http2Request } from './http2-request.ts';
+
+/** The connection that carries the requests. */
+export interface Http2RequestOwner extends Pick<HttpConnection, 'startLog'> {
+  readonly connection: Http2Connection;
+  readonly peer: ForwardedPeer;
+  readonly ownUpstream: Upstream;
+  readonly connectionInfo: DownstreamInfo;
+  /** Milliseconds of the clock that measures requests. */
+  readonly now: number;
+  currentWindow(): Window;
+  /** Sends frames soon. */
+  flush(): void;
+  /** Whether the endpoint of the request may be read. Otherwise `resumeEndpoint` follows. */
+  mayRead(request: Http2Request): boolean;
+  /** Called when bytes of the request or its response have moved. */
+  onProgress(): void;
+  onRequestEnd(request: Http2Request): void;
+  onThrow(thrown: unknown): void;
+}
