@@ -100,7 +100,7 @@ test('translate accepts all Services of docs/http.md together, given their Secre
 
 test('every Service of docs/http.md has a port where the proxies read HTTP requests', () => {
   const blocks = fencedBlocks(readPage('docs/http.md'), 'yaml').map(({ text }) => text);
-  for (const text of blocks) assert.match(text, /appProtocol: (?:http|kubernetes\.io\/ws) \}/);
+  for (const text of blocks) assert.match(text, /appProtocol: (?:http|kubernetes\.io\/ws|grpc) \}/);
 });
 
 test('translate accepts the Services of docs/https.md, given the Secrets that they name', async () => {

@@ -2,8 +2,13 @@
 CEL for the ports at which the proxies relay HTTP requests, and for the annotations that need such a port.
 */}}
 
+{{/* CEL: the values of appProtocol for pods that speak HTTP without TLS. */}}
+{{- define "weir.cel.httpProtocols" -}}
+['http', 'kubernetes.io/ws', 'kubernetes.io/h2c', 'grpc']
+{{- end }}
+
 {{- define "weir.cel.hasHttp" -}}
-variables.tcp.exists(port, port.?appProtocol.orValue('') in ['http', 'kubernetes.io/ws']
+variables.tcp.exists(port, port.?appProtocol.orValue('') in {{ include "weir.cel.httpProtocols" . }}
 && (port.port == 80 || variables.own[?'weir.dev/tls-passthrough'].orValue('') != 'true'))
 || variables.tlsPorts.exists(port, port.?appProtocol.orValue('') in ['https', 'kubernetes.io/wss'])
 {{- end }}

@@ -96,13 +96,13 @@ encrypted.size() == 0 ? ''
 : VALUE != 'true' ? ''
 : !variables.hasTls ? {{ include "weir.cel.onlyWithTls" . }}
 : variables.tlsPorts.size() == 0 || variables.tcp.exists(port, port.port == 80
-  && port.?appProtocol.orValue('') in ['http', 'kubernetes.io/ws']) ? ''
+  && port.?appProtocol.orValue('') in {{ include "weir.cel.httpProtocols" . }}) ? ''
 : 'can be honoured only if the Service has a port 80/TCP with appProtocol: http; add the port or its appProtocol, or remove this annotation'
 {{- end }}
 
 {{- define "weir.cel.hsts" -}}
 !variables.hasTls ? {{ include "weir.cel.onlyWithTls" . }}
 : !{{ include "weir.cel.matches" (dict "value" "VALUE" "grammar" .) }} ? {{ include "weir.cel.notAllowed" . }}
-: variables.tlsPorts.size() == 0 || variables.tlsPorts.exists(port, port.?appProtocol.orValue('') in ['http', 'kubernetes.io/ws', 'https', 'kubernetes.io/wss']) ? ''
+: variables.tlsPorts.size() == 0 || variables.tlsPorts.exists(port, port.?appProtocol.orValue('') in {{ include "weir.cel.httpProtocols" . }} + ['https', 'kubernetes.io/wss']) ? ''
 : 'can be honoured only if TLS is terminated at a port with appProtocol: http; set appProtocol, or remove this annotation'
 {{- end }}

@@ -49,6 +49,11 @@ export function relaysHttp({ settings, listener }: Pick<Route, 'settings' | 'lis
   return listener.protocol === 'TCP' && settings.httpPorts?.includes(listener.port) === true;
 }
 
+/** Whether the endpoints of the route get HTTP/2 without TLS. */
+export function endpointsSpeakHttp2({ settings, listener }: Pick<Route, 'settings' | 'listener'>): boolean {
+  return listener.protocol === 'TCP' && settings.http2Ports?.includes(listener.port) === true;
+}
+
 /** Returns the TLS port to which the proxies redirect the HTTP requests of the listener; undefined if they relay the requests. */
 export function httpsRedirectPort({ settings, listener }: Pick<Route, 'settings' | 'listener'>): number | undefined {
   return listener.protocol === 'TCP' && listener.port === PLAIN_HTTP_PORT ? settings.tls?.httpsRedirectPort : undefined;

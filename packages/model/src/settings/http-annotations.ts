@@ -5,14 +5,20 @@ import { type Annotation, oneOfAnnotation } from './annotation-grammar.ts';
 import { ANNOTATION_PREFIX, type ServiceSettings } from './service-settings.ts';
 import { isEncryptedAgain } from './tls-annotations.ts';
 
-/** The values of appProtocol for endpoints that speak HTTP/1.1. */
-const HTTP_APP_PROTOCOLS: readonly (string | null)[] = ['http', 'kubernetes.io/ws'];
+/** The values of appProtocol for endpoints that speak HTTP/2 without TLS (RFC 9113, section 3.3: prior knowledge). */
+const HTTP2_APP_PROTOCOLS: readonly (string | null)[] = ['kubernetes.io/h2c', 'grpc'];
+/** The values of appProtocol for endpoints that speak HTTP without TLS. */
+const HTTP_APP_PROTOCOLS: readonly (string | null)[] = ['http', 'kubernetes.io/ws', ...HTTP2_APP_PROTOCOLS];
 const PASSTHROUGH_ANNOTATION = `${ANNOTATION_PREFIX}tls-passthrough`;
 
 /** Returns the HTTP ports of a Service. */
-export function httpPortsOf(service: ServiceObject): Pick<ServiceSettings, 'httpPorts'> {
-  const httpPorts = service.ports.filter((port) => isHttpPort(service, port)).map(({ port }) => port);
-  return httpPorts.length === 0 ? {} : { httpPorts };
+export function httpPortsOf(service: ServiceObject): Pick<ServiceSettings, 'httpPorts' | 'http2Ports'> {
+  const ports = service.ports.filter((port) => isHttpPort(service, port));
+  const http2Ports = ports.filter(({ appProtocol }) => HTTP2_APP_PROTOCOLS.includes(appProtocol));
+  return {
+    ...(ports.length > 0 && { httpPorts: ports.map(({ port }) => port) }),
+    ...(http2Ports.length > 0 && { http2Ports: http2Ports.map(({ port }) => port) }),
+  };
 }
 
 /**

@@ -22,6 +22,8 @@ export interface ServiceSettings {
   readonly tls?: TlsTermination;
   /** The TCP ports at which the proxies relay HTTP requests, not bytes; absent if there are none. */
   readonly httpPorts?: readonly number[];
+  /** The HTTP ports whose endpoints get HTTP/2 without TLS; absent if there are none. */
+  readonly http2Ports?: readonly number[];
   /**
    * Lower case, with a leading `*.` for a wildcard. An empty list matches every server name or Host, and clients that send none. On a shared
    * port, several Services of a namespace may have the same host if each has another path prefix.

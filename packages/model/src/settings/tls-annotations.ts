@@ -99,8 +99,8 @@ const TLS_APP_PROTOCOLS = ['https', 'kubernetes.io/wss'];
 const ALPN_BY_APP_PROTOCOL: Readonly<Record<string, readonly string[]>> = {
   http: ['h2', 'http/1.1'],
   'kubernetes.io/ws': ['h2', 'http/1.1'],
-  'kubernetes.io/h2c': ['h2'],
-  grpc: ['h2'],
+  'kubernetes.io/h2c': ['h2', 'http/1.1'],
+  grpc: ['h2', 'http/1.1'],
   https: ['h2', 'http/1.1'],
   'kubernetes.io/wss': ['h2', 'http/1.1'],
 };

@@ -166,6 +166,7 @@ const SETTINGS = objectOf({
     }),
   ),
   httpPorts: optional(listOf(isPort)),
+  http2Ports: optional(listOf(isPort)),
   hosts: listOf(isText),
   pathPrefix: optional(isText),
   stripPrefix: optional(isOneOf(true)),

@@ -51,7 +51,7 @@ describe('weir.dev/https-redirect', () => {
     for (const ports of [
       [HTTPS],
       [port(80, { name: 'http' }), HTTPS],
-      [port(80, { name: 'http', appProtocol: 'grpc' }), HTTPS],
+      [port(80, { name: 'http', appProtocol: 'amqp' }), HTTPS],
     ])
       assert.deepEqual(mistakesIn({ 'tls-secret': 'web', 'https-redirect': 'true' }, ports), [
         'annotation weir.dev/https-redirect: "true" can be honoured only if the Service has a port 80/TCP with appProtocol: http; add the port or its appProtocol, or remove this annotation',

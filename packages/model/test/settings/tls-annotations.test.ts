@@ -87,8 +87,8 @@ describe('weir.dev/tls-secret', () => {
       tlsOf({ 'tls-secret': 's' }, [port(443, { appProtocol })])?.ports[0]?.alpn;
     assert.deepEqual(alpnOf('http'), ['h2', 'http/1.1']);
     assert.deepEqual(alpnOf('kubernetes.io/ws'), ['h2', 'http/1.1']);
-    assert.deepEqual(alpnOf('kubernetes.io/h2c'), ['h2']);
-    assert.deepEqual(alpnOf('grpc'), ['h2']);
+    assert.deepEqual(alpnOf('kubernetes.io/h2c'), ['h2', 'http/1.1']);
+    assert.deepEqual(alpnOf('grpc'), ['h2', 'http/1.1']);
     for (const other of [null, 'postgresql', 'constructor', '']) assert.deepEqual(alpnOf(other), [], String(other));
   });
 

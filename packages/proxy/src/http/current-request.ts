@@ -1,11 +1,10 @@
-import { type EndpointStats, httpsRedirectPort, type Route } from '@weir/model/data-plane';
+import { type EndpointStats, endpointsSpeakHttp2, httpsRedirectPort, type Route } from '@weir/model/data-plane';
 import type { LoggedRequest } from '../access-log/access-log.ts';
 import type { Admission } from '../limits/admission.ts';
 import { countRequestRefusal } from '../metering/counters.ts';
 import { RequestMeter } from '../metering/request-meter.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
-import type { ResponseHeadParser } from './h1/response-head.ts';
 import {
   editResponseFor,
   type ResponseClient,
@@ -15,12 +14,13 @@ import {
   writtenRequest,
 } from './heads.ts';
 import { hstsLineFor, REDIRECT_STATUS, writeHttpsRedirect } from './https-policy.ts';
-import { reserveHead, type Sink, writeChunkedEnd, writeData } from './message-output.ts';
+import { flush, reserveHead, type Sink, trailerLinesOf, writeChunkedEnd, writeData } from './message-output.ts';
 import { type AnswerFormat, answerFormatFor } from './passes/answer-format.ts';
 import { closesConnection, ERROR_REASONS, type ErrorReason } from './passes/error-answer.ts';
 import type { ForwardedPeer } from './passes/forwarded.ts';
 import type { CompiledFilters } from './passes/header-filters.ts';
 import type { RequestHead } from './passes/request-context.ts';
+import type { ResponseHead } from './passes/response-passes.ts';
 import type { RoutedTo } from './request-router.ts';
 
 export const SWITCHING_PROTOCOLS = 101;
@@ -38,6 +38,12 @@ export interface RequestConnection {
   readonly logged: LoggedRequest | undefined;
   /** Milliseconds of the clock that measures requests. */
   readonly now: number;
+}
+
+/** The way of a request to its endpoint. */
+interface RequestSink extends Sink {
+  /** Ends a body for HTTP/2. The trailers are complete lines `name: value` with CRLF. */
+  sendEnd(trailers: Uint8Array): void;
 }
 
 export interface ResponseOptions extends Pick<ResponseClient, 'stickyCookieLine'> {
@@ -65,6 +71,8 @@ export class CurrentRequest {
   readonly #meter = new RequestMeter();
   #clientMinorVersion = 1;
   #isWebSocket = false;
+  /** Whether the endpoint gets HTTP/2, which needs no chunks. */
+  #sendsHttp2 = false;
   #isChunked = false;
   #isChunkedResponse = false;
   /** How many more bytes the body may have. */
@@ -94,7 +102,8 @@ export class CurrentRequest {
     this.hasResponse = false;
     this.#clientMinorVersion = head.minorVersion;
     this.#answerFormat = answerFormatFor(head.fields);
-    this.#isChunked = head.framing.kind === 'chunked';
+    this.#sendsHttp2 = endpointsSpeakHttp2(route);
+    this.#isChunked = head.framing.kind === 'chunked' && !this.#sendsHttp2;
     const refusal = writeRequest(head, { peer, routed: isRouted ? routed : undefined, webSocketKeyLine });
     this.#responseFilters = isRouted ? routed.responseFilters : undefined;
     this.cookieEndpoint = writtenRequest.cookieEndpoint;
@@ -140,15 +149,19 @@ export class CurrentRequest {
   }
 
   /** Writes the end of the body that the endpoint receives. */
-  writeRequestEnd(sink: Sink, trailers: HeadFields | undefined): void {
+  writeRequestEnd(sink: RequestSink, trailers: HeadFields | undefined): void {
     if (this.#isChunked) writeChunkedEnd(sink, trailers);
+    else if (this.#sendsHttp2) {
+      flush(sink);
+      sink.sendEnd(trailerLinesOf(trailers));
+    }
   }
 
   /**
    * Writes the head of a response for the client. Returns the options of Connection that the endpoint sent, or undefined if
    * the response cannot be relayed.
    */
-  writeResponseHead(sink: Sink, head: ResponseHeadParser, options: ResponseOptions): number | undefined {
+  writeResponseHead(sink: Sink, head: ResponseHead, options: ResponseOptions): number | undefined {
     // RFC 9110 §15.2: an HTTP/1.0 client does not understand interim responses.
     if (isInterim(head.status) && this.#clientMinorVersion === 0) return 0;
     reserveHead(sink);
@@ -157,10 +170,7 @@ export class CurrentRequest {
   }
 
   /** The same, but leaves the head in `edit`. */
-  editResponseHead(
-    head: ResponseHeadParser,
-    { sentAt, closes, stickyCookieLine }: ResponseOptions,
-  ): number | undefined {
+  editResponseHead(head: ResponseHead, { sentAt, closes, stickyCookieLine }: ResponseOptions): number | undefined {
     const { peer, route, now } = this.#connection;
     const { status } = head;
     const client = {

@@ -5,37 +5,11 @@ import type { HeadFields } from './h1/head-fields.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
 import { type MessageHandler, type MessageReader, responseReader } from './message-reader.ts';
 import { CONNECTION_OPTION } from './passes/connection-options.ts';
-
-/** The request that a connection carries. The methods are called in the order of the response. */
-export interface Exchange {
-  onConnected(): void;
-  /**
-   * Called with each head: any number of interim responses (1xx), then the final response. Returns the options of
-   * Connection that the endpoint sent (bits of `CONNECTION_OPTION`), or undefined if the response cannot be relayed.
-   */
-  onResponseHead(head: ResponseHeadParser): number | undefined;
-  /** Called with data of the body, without framing, that are valid until the method returns. */
-  onResponseData(bytes: Uint8Array, start: number, end: number): void;
-  /** Called when the response is complete. The connection carries no request any more. */
-  onResponseEnd(trailers: HeadFields | undefined, isReusable: boolean): void;
-  /** Called after the other methods that belong to one read. */
-  onReadEnd(): void;
-  /** Called with bytes of another protocol, after a 101. */
-  onOtherData(bytes: Uint8Array): void;
-  onOtherEnd(): void;
-  onDrain(): void;
-  /**
-   * Called instead of `onResponseEnd` if the connection has failed or the response is not valid. The connection is
-   * closed. `code` is the errno name of a failure.
-   */
-  onFailed(failure: EndpointFailure, code: string | undefined): void;
-  onThrow(thrown: unknown): void;
-}
-
-/** `closed`: no byte of a head has arrived since the last head. `cut-off`: a part of a head or of a body has arrived. */
-export type EndpointFailure = 'not-connected' | 'closed' | 'cut-off' | 'invalid-response';
+import { type EndpointFailure, type Exchange, NO_DETAILS, type RequestCarrier } from './request-carrier.ts';
 
 export interface EndpointConnectionOwner {
+  /** Keeps a connection whose response is complete for the next request, or closes the connection. */
+  keep(connection: EndpointConnection): void;
   /** Called when the connection carries no request any more and waits for the endpoint's FIN. */
   onConnectionClosing(connection: EndpointConnection): void;
   /** Called once, when the connection is closed or has changed to another protocol. */
@@ -48,7 +22,7 @@ const MAX_COPIED_BYTES = 16_384;
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
 /** One connection to an endpoint. Carries one request at a time, and waits for the next in `EndpointConnections`. */
-export class EndpointConnection implements StreamEvents, MessageHandler<ResponseHeadParser> {
+export class EndpointConnection implements RequestCarrier, StreamEvents, MessageHandler<ResponseHeadParser> {
   readonly stats: EndpointStats;
   /** The TLS of the connection; undefined for a connection without TLS. */
   readonly tls: EndpointTls | undefined;
@@ -86,28 +60,54 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
     return this.#hasEnded;
   }
 
-  /** Carries a request from now on. `requestMethod` (`METHOD`) decides which responses have no body. */
+  get isReused(): boolean {
+    return this.requests > 1;
+  }
+
+  get source(): TcpStream {
+    return this.stream;
+  }
+
+  get unsentBytes(): number {
+    return this.stream.queuedBytes;
+  }
+
   begin(exchange: Exchange, requestMethod: number): void {
     this.#exchange = exchange;
     this.#reader.next(requestMethod);
     this.requests += 1;
   }
 
-  /** Copies a request, so that another connection can send it again. Returns the length, or 0 if the request is too long. */
-  copy(bytes: Uint8Array): number {
+  send(bytes: Uint8Array): void {
+    this.stream.write(bytes);
+  }
+
+  sendEnd(): void {
+    // The last chunk has ended the body.
+  }
+
+  shutdown(): void {
+    this.stream.shutdown();
+  }
+
+  copy(bytes: Uint8Array, at: number): number {
     const { length } = bytes;
-    if (length > MAX_COPIED_BYTES) return 0;
+    // An endpoint has no reason to close a new connection, and a request in several parts may have arrived in part.
+    if (!this.isReused || at > 0 || length > MAX_COPIED_BYTES) return 0;
     if (length > this.#copy.length) this.#copy = new Uint8Array(2 ** Math.ceil(Math.log2(length)));
     this.#copy.set(bytes);
     return length;
   }
 
-  /** Returns the copy, which has this length. The connection must not carry another request. */
   copied(length: number): Uint8Array {
     return this.#copy.subarray(0, length);
   }
 
-  /** Resets the connection. No method of the exchange is called any more. */
+  finish(isReusable: boolean): void {
+    if (isReusable && !this.stream.awaitsDrain) this.#owner.keep(this);
+    else this.close();
+  }
+
   reset(): void {
     this.#dropExchange();
     this.#end();
@@ -212,7 +212,7 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
 
   #fail(exchange: Exchange, failure: EndpointFailure, code: string | undefined): void {
     this.reset();
-    exchange.onFailed(failure, code);
+    exchange.onFailed(failure, code === undefined ? NO_DETAILS : { errno: code });
   }
 
   get #failureOnClose(): EndpointFailure {

@@ -3,6 +3,8 @@ import { EXCLUDED } from '@weir/model/data-plane';
 import type { TcpTransport, Window } from '../transport/tcp-transport.ts';
 import { EndpointConnection, type EndpointConnectionOwner } from './endpoint-connection.ts';
 import type { EndpointTls } from './endpoint-tls.ts';
+import { EndpointHttp2Connections } from './h2/endpoint-http2-connections.ts';
+import type { RequestCarrier } from './request-carrier.ts';
 
 /**
  * How many connections to one endpoint one worker may have, idle connections and connections that are being established
@@ -19,6 +21,15 @@ const MAX_IDLE_TICKS = 30;
 const MAX_CLOSING_TICKS = 2;
 /** How many requests one connection carries, so that requests move to new endpoints. */
 const MAX_REQUESTS = 10_000;
+
+interface CarrierOptions {
+  readonly window: Window;
+  readonly tls: EndpointTls | undefined;
+  /** Whether the endpoint gets HTTP/2. */
+  readonly isHttp2: boolean;
+  /** Whether a connection that has carried another request may carry the request. */
+  readonly mayReuse: boolean;
+}
 
 /** The connections to one endpoint. */
 interface ConnectionsTo {
@@ -43,13 +54,23 @@ export class EndpointConnections implements EndpointConnectionOwner {
   #newestIdle: EndpointConnection | undefined;
   #now = 0;
   #isDraining = false;
+  readonly #http2: EndpointHttp2Connections;
 
   constructor(transport: TcpTransport) {
     this.#transport = transport;
+    this.#http2 = new EndpointHttp2Connections(transport);
   }
 
   get idleCount(): number {
     return this.#idleCount;
+  }
+
+  /** Returns what can carry a request to an endpoint; undefined if the endpoint has its maximum number of requests. */
+  carrierTo(stats: EndpointStats, { window, tls, isHttp2, mayReuse }: CarrierOptions): RequestCarrier | undefined {
+    if (isHttp2) return this.#http2.streamTo(stats, window);
+    const idle = mayReuse ? this.takeIdle(stats, tls) : undefined;
+    idle?.stream.setWindow?.(window);
+    return idle ?? this.open(stats, window, tls);
   }
 
   /**
@@ -77,7 +98,6 @@ export class EndpointConnections implements EndpointConnectionOwner {
     return connection;
   }
 
-  /** Keeps a connection whose response is complete for the next request, or closes the connection. */
   keep(connection: EndpointConnection): void {
     const { stats, requests } = connection;
     const { idle } = this.#connectionsTo(stats);
@@ -120,11 +140,13 @@ export class EndpointConnections implements EndpointConnectionOwner {
       connection = next;
     }
     this.#resetUnanswered(now - MAX_CLOSING_TICKS);
+    this.#http2.tick(now);
   }
 
   /** Closes all idle connections, and keeps none from now on. */
   drain(): void {
     this.#isDraining = true;
+    this.#http2.drain();
     for (const { idle } of this.#byEndpoint.values()) for (const connection of [...idle]) connection.close();
   }
 

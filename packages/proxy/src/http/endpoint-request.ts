@@ -1,15 +1,22 @@
-import { type Client, type EndpointStats, EXCLUDED, recordRequest, takeRetry } from '@weir/model/data-plane';
+import {
+  type Client,
+  type EndpointStats,
+  EXCLUDED,
+  endpointsSpeakHttp2,
+  recordRequest,
+  takeRetry,
+} from '@weir/model/data-plane';
 import type { RelayContext } from '../relay/session.ts';
-import type { TcpStream, Window } from '../transport/tcp-transport.ts';
+import type { Window } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
 import { MAX_ENDPOINT_ATTEMPTS, type Upstream } from '../upstream/upstream.ts';
-import type { EndpointConnection, EndpointFailure, Exchange } from './endpoint-connection.ts';
 import { type EndpointTls, endpointTlsOf } from './endpoint-tls.ts';
 import type { HeadFields } from './h1/head-fields.ts';
-import { METHOD } from './h1/methods.ts';
-import type { ResponseHeadParser } from './h1/response-head.ts';
+import { isIdempotent, METHOD } from './h1/methods.ts';
 import type { Sink } from './message-output.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
+import type { ResponseHead } from './passes/response-passes.ts';
+import type { EndpointFailure, Exchange, FailureDetails, RequestCarrier, ResponseSource } from './request-carrier.ts';
 
 /** The session whose requests are sent. */
 export interface RequestOwner
@@ -24,8 +31,11 @@ export interface RequestOwner
   onConnecting(): void;
   onResponseEnd(trailers: HeadFields | undefined): void;
   onOtherEnd(): void;
-  /** Called instead of `onResponseEnd`. A part of the response may have been relayed. */
-  onRequestFailed(reason: ErrorReason): void;
+  /**
+   * Called instead of `onResponseEnd`. A part of the response may have been relayed. `resetCode` is the code of HTTP/2 with
+   * which the endpoint has reset its stream, if it has.
+   */
+  onRequestFailed(reason: ErrorReason, resetCode?: number): void;
   onThrow(thrown: unknown): void;
 }
 
@@ -42,6 +52,8 @@ export interface EndpointRequestOptions {
 type Attempt = 'first' | 'retry' | 'move';
 
 const SWITCHING_PROTOCOLS = 101;
+/** How often a request that endpoints refuse is repeated. */
+const MAX_REFUSALS = 3;
 
 /**
  * The way of a client's requests, one after the other, to endpoints: chooses an endpoint, takes an idle connection or
@@ -56,18 +68,18 @@ export class EndpointRequest implements Exchange, Sink {
   readonly #upstream: Upstream;
   readonly #context: RelayContext;
   readonly #client: Client;
-  #connection: EndpointConnection | undefined;
+  #carrier: RequestCarrier | undefined;
   #method: number = METHOD.other;
   #hasBody = false;
   readonly #triedEndpoints: EndpointStats[] = [];
   #hasTriedExcluded = false;
+  /** How often endpoints have refused the request. */
+  #refusals = 0;
   /** The bytes that a new connection sends first. */
   #unsent: Uint8Array | undefined;
-  #isReused = false;
-  /**
-   * How many bytes of the request a reused connection has copied when it sent them. 0 if the copy is not complete, -1
-   * before the first byte.
-   */
+  /** The trailers of a complete body for HTTP/2. */
+  #trailers: Uint8Array | undefined;
+  /** How many bytes of the request the carrier has copied. 0 if the copy is not complete, -1 before the first byte. */
   #copiedBytes = -1;
   #isComplete = false;
   /** Whether the endpoint has sent a head, final or not. */
@@ -81,12 +93,12 @@ export class EndpointRequest implements Exchange, Sink {
     this.#client = client;
   }
 
-  get stream(): TcpStream | undefined {
-    return this.#connection?.stream;
+  get source(): ResponseSource | undefined {
+    return this.#carrier?.source;
   }
 
   get stats(): EndpointStats | undefined {
-    return this.#connection?.stats;
+    return this.#carrier?.stats;
   }
 
   /** When the first bytes of the request were written to the present endpoint, in milliseconds of `Turns.nowMs`. */
@@ -105,7 +117,7 @@ export class EndpointRequest implements Exchange, Sink {
   }
 
   get isConnecting(): boolean {
-    return this.#connection?.isConnected === false;
+    return this.#carrier?.isConnected === false;
   }
 
   /** Returns the line Set-Cookie if the sticky cookie of the client does not name the present endpoint. */
@@ -122,7 +134,9 @@ export class EndpointRequest implements Exchange, Sink {
     // Not `length = 0`, because this is a call into the runtime of V8.
     while (this.#triedEndpoints.length > 0) this.#triedEndpoints.pop();
     this.#hasTriedExcluded = false;
+    this.#refusals = 0;
     this.#unsent = undefined;
+    this.#trailers = undefined;
     this.#copiedBytes = -1;
     this.#isComplete = false;
     this.#hasAnswered = false;
@@ -132,16 +146,21 @@ export class EndpointRequest implements Exchange, Sink {
 
   /** Sends a part of the request, or keeps a copy until the connection is established. */
   send(bytes: Uint8Array): void {
-    const connection = this.#connection;
-    if (connection === undefined) return;
-    if (!connection.isConnected) {
+    const carrier = this.#carrier;
+    if (carrier === undefined) return;
+    if (!carrier.isConnected) {
       this.#unsent = this.#unsent === undefined ? Buffer.from(bytes) : Buffer.concat([this.#unsent, bytes]);
       this.#owner.onEndpointFull();
       return;
     }
-    // Only a request that is sent at once can be sent again.
-    if (this.#isReused) this.#copiedBytes = this.#copiedBytes < 0 ? connection.copy(bytes) : 0;
-    this.#write(connection, bytes);
+    this.#write(carrier, bytes);
+  }
+
+  /** Ends a body for HTTP/2. The trailers are complete lines `name: value` with CRLF. */
+  sendEnd(trailers: Uint8Array): void {
+    if (!this.#hasBody) return;
+    this.#trailers = trailers;
+    if (this.#carrier?.isConnected === true) this.#carrier.sendEnd(trailers);
   }
 
   /** Marks the request as complete. To be called before its last part is sent. */
@@ -151,46 +170,43 @@ export class EndpointRequest implements Exchange, Sink {
 
   /** Sends FIN after the bytes of another protocol. */
   shutdown(): void {
-    this.#connection?.stream.shutdown();
+    this.#carrier?.shutdown();
   }
 
   /** Gives up the request. No method of the owner is called any more. */
   cancel(): void {
-    this.#releaseConnection()?.reset();
+    this.#releaseCarrier()?.reset();
   }
 
   /** Tries another endpoint if the present one is not connected yet. */
   onEndpointUnavailable(): void {
     if (!this.isConnecting || !this.#mayTryAnother()) return;
     if (!this.#upstream.hasUntriedEndpoint(this.#triedEndpoints)) return;
-    this.#releaseConnection()?.reset();
+    this.#releaseCarrier()?.reset();
     this.#connect('connect-failed', 'move');
   }
 
   /** Gives up the present endpoint, which is not connected, and tries another one. `code` is the errno name, if any. */
   tryNextEndpoint(failure: ErrorReason, code?: string): void {
-    const connection = this.#releaseConnection();
-    if (connection !== undefined && !isLocalFailure(code)) this.#upstream.onConnectFailed(connection.stats);
-    connection?.reset();
+    const carrier = this.#releaseCarrier();
+    if (carrier !== undefined && !isLocalFailure(code)) this.#upstream.onConnectFailed(carrier.stats);
+    carrier?.reset();
     if (this.#mayTryAnother()) this.#connect(failure, 'retry');
     else this.#owner.onRequestFailed(failure);
   }
 
   onConnected(): void {
-    const connection = this.#connection;
-    if (connection === undefined) return;
-    this.#upstream.onConnected(connection.stats);
-    const unsent = this.#unsent;
-    this.#unsent = undefined;
-    if (unsent !== undefined) this.#write(connection, unsent);
-    if (!connection.stream.awaitsDrain) this.#owner.onEndpointReady();
+    const carrier = this.#carrier;
+    if (carrier === undefined) return;
+    this.#upstream.onConnected(carrier.stats);
+    this.#sendUnsent(carrier);
   }
 
   onDrain(): void {
     this.#owner.onEndpointReady();
   }
 
-  onResponseHead(head: ResponseHeadParser): number | undefined {
+  onResponseHead(head: ResponseHead): number | undefined {
     const { status } = head;
     this.#hasAnswered = true;
     const options = this.#owner.onResponseHead(head);
@@ -206,11 +222,8 @@ export class EndpointRequest implements Exchange, Sink {
   }
 
   onResponseEnd(trailers: HeadFields | undefined, isReusable: boolean): void {
-    const connection = this.#releaseConnection();
     // The connection carries the next request only if this request was sent completely.
-    if (isReusable && this.#isComplete && connection?.stream.awaitsDrain === false)
-      this.#context.endpointConnections.keep(connection);
-    else connection?.close();
+    this.#releaseCarrier()?.finish(isReusable && this.#isComplete);
     this.#owner.onResponseEnd(trailers);
   }
 
@@ -226,18 +239,20 @@ export class EndpointRequest implements Exchange, Sink {
     this.#owner.onOtherEnd();
   }
 
-  onFailed(failure: EndpointFailure, code: string | undefined): void {
+  onFailed(failure: EndpointFailure, { errno, resetCode }: FailureDetails): void {
     switch (failure) {
       case 'not-connected':
-        this.#context.onConnectError(code);
-        this.tryNextEndpoint('connect-failed', code);
+        this.#context.onConnectError(errno);
+        this.tryNextEndpoint('connect-failed', errno);
         return;
+      case 'refused':
+      case 'reset':
       case 'closed':
       case 'cut-off':
-        this.#onClosed(failure);
+        this.#onClosed(failure, resetCode);
         return;
       case 'invalid-response':
-        this.#releaseConnection();
+        this.#releaseCarrier();
         this.#owner.onRequestFailed('invalid-response');
     }
   }
@@ -246,28 +261,34 @@ export class EndpointRequest implements Exchange, Sink {
     this.#owner.onThrow(thrown);
   }
 
-  #onClosed(failure: 'closed' | 'cut-off'): void {
-    const connection = this.#releaseConnection();
-    if (connection !== undefined && failure === 'closed' && this.#maySendAgain(connection)) {
-      // The endpoint has not refused the request, so the same endpoint may get it on a new connection.
+  #onClosed(failure: EndpointFailure, resetCode: number | undefined): void {
+    const carrier = this.#releaseCarrier();
+    if (carrier !== undefined && this.#maySendAgain(carrier, failure)) {
+      // The endpoint has not failed, so the same endpoint may get the request on a new connection.
       this.#triedEndpoints.pop();
-      this.#unsent = connection.copied(this.#copiedBytes);
+      if (failure === 'refused') this.#refusals += 1;
+      this.#unsent = carrier.copied(this.#copiedBytes);
+      this.#copiedBytes = -1;
       this.#connect('endpoint-failed', 'retry');
       return;
     }
     // An endpoint may close a reused connection at any time, so that says nothing about the endpoint.
-    if (connection !== undefined && !this.#hasAnswered && !this.#isReused)
-      this.#upstream.onAnswer(connection.stats, true);
-    this.#owner.onRequestFailed('endpoint-failed');
+    const isLate = carrier?.isReused === true && (failure === 'closed' || failure === 'cut-off');
+    const saysNothing = isLate || failure === 'refused';
+    if (carrier !== undefined && !this.#hasAnswered && !saysNothing) this.#upstream.onAnswer(carrier.stats, true);
+    this.#owner.onRequestFailed('endpoint-failed', resetCode);
   }
 
-  /** Whether the request, whose reused connection has ended without a byte of an answer, may be sent once more. */
-  #maySendAgain({ stream }: EndpointConnection): boolean {
-    if (!this.#isReused || this.#hasAnswered || this.#copiedBytes <= 0) return false;
+  /** Whether the request, which has failed without a byte of an answer, may be sent once more. */
+  #maySendAgain(carrier: RequestCarrier, failure: EndpointFailure): boolean {
+    if (this.#hasAnswered || this.#copiedBytes <= 0) return false;
+    // RFC 9113 §8.7: a request on a stream that was refused was not processed and can be repeated.
+    if (failure === 'refused') return this.#refusals < MAX_REFUSALS;
+    if (failure !== 'closed' || !carrier.isReused) return false;
     // RFC 9110 §9.2.2: a request may be repeated if it is known that the original request was never applied.
-    if (stream.queuedBytes >= this.#copiedBytes) return true;
+    if (carrier.unsentBytes >= this.#copiedBytes) return true;
     // RFC 9110 §9.2.2: otherwise only if its method is idempotent. A body that was sent is never sent again.
-    return !this.#hasBody && IDEMPOTENT_METHODS.has(this.#method);
+    return !this.#hasBody && isIdempotent(this.#method);
   }
 
   /** Connects to an endpoint. `failure` is the reason of the answer if there is none to try. */
@@ -297,18 +318,16 @@ export class EndpointRequest implements Exchange, Sink {
 
   /** Takes or opens a connection. Returns false if the endpoint has its maximum number of connections. */
   #connectTo(stats: EndpointStats, tls: EndpointTls | undefined, mayReuse: boolean): boolean {
-    const { endpointConnections } = this.#context;
     const window = this.#owner.currentWindow();
-    const idle = mayReuse ? endpointConnections.takeIdle(stats, tls) : undefined;
-    const connection = idle ?? endpointConnections.open(stats, window, tls);
-    if (connection === undefined) return false;
-    idle?.stream.setWindow?.(window);
+    const isHttp2 = endpointsSpeakHttp2(this.#upstream.route);
+    const carrier = this.#context.endpointConnections.carrierTo(stats, { window, tls, isHttp2, mayReuse });
+    if (carrier === undefined) return false;
     this.#sentAt = Number.NaN;
     stats.activeConnections += 1;
-    this.#isReused = idle !== undefined;
-    this.#connection = connection;
-    connection.begin(this, this.#method);
-    if (idle === undefined) this.#owner.onConnecting();
+    this.#carrier = carrier;
+    carrier.begin(this, this.#method, this.#hasBody);
+    if (!carrier.isConnected) this.#owner.onConnecting();
+    else if (this.#unsent !== undefined) this.#sendUnsent(carrier);
     return true;
   }
 
@@ -334,29 +353,28 @@ export class EndpointRequest implements Exchange, Sink {
     return this.#triedEndpoints.length < MAX_ENDPOINT_ATTEMPTS;
   }
 
-  #write(connection: EndpointConnection, bytes: Uint8Array): void {
-    if (Number.isNaN(this.#sentAt)) this.#sentAt = this.#context.transport.turns.nowMs;
-    connection.stream.write(bytes);
-    if (connection.stream.awaitsDrain) this.#owner.onEndpointFull();
+  #sendUnsent(carrier: RequestCarrier): void {
+    const unsent = this.#unsent;
+    this.#unsent = undefined;
+    if (unsent !== undefined) this.#write(carrier, unsent);
+    if (this.#trailers !== undefined) carrier.sendEnd(this.#trailers);
+    if (!carrier.source.awaitsDrain) this.#owner.onEndpointReady();
   }
 
-  #releaseConnection(): EndpointConnection | undefined {
-    const connection = this.#connection;
-    this.#connection = undefined;
-    if (connection !== undefined) connection.stats.activeConnections -= 1;
-    return connection;
+  #write(carrier: RequestCarrier, bytes: Uint8Array): void {
+    if (Number.isNaN(this.#sentAt)) this.#sentAt = this.#context.transport.turns.nowMs;
+    if (this.#copiedBytes !== 0) this.#copiedBytes = carrier.copy(bytes, Math.max(0, this.#copiedBytes));
+    carrier.send(bytes);
+    if (carrier.source.awaitsDrain) this.#owner.onEndpointFull();
+  }
+
+  #releaseCarrier(): RequestCarrier | undefined {
+    const carrier = this.#carrier;
+    this.#carrier = undefined;
+    if (carrier !== undefined) carrier.stats.activeConnections -= 1;
+    return carrier;
   }
 }
-
-/** RFC 9110 §9.2.2. */
-const IDEMPOTENT_METHODS: ReadonlySet<number> = new Set([
-  METHOD.get,
-  METHOD.head,
-  METHOD.put,
-  METHOD.delete,
-  METHOD.options,
-  METHOD.trace,
-]);
 
 /** Whether the endpoint says with this status that it cannot answer requests now: 502, 503 or 504. */
 function isGatewayFailure(status: number): boolean {

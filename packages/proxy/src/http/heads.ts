@@ -10,7 +10,7 @@ import { writeRequestHead, writeResponseHead } from './passes/head-writer.ts';
 import type { CompiledFilters } from './passes/header-filters.ts';
 import type { RequestContext, RequestHead } from './passes/request-context.ts';
 import { editRequest } from './passes/request-passes.ts';
-import { editResponse, type ResponseContext } from './passes/response-passes.ts';
+import { editResponse, type ResponseContext, type ResponseHead } from './passes/response-passes.ts';
 import type { RoutedTo } from './request-router.ts';
 import { dateText, edit, fillRandom, output } from './worker-memory.ts';
 
@@ -121,7 +121,7 @@ export interface ResponseClient {
  * until the next call, or undefined if the response cannot be relayed. `closes`: the connection ends after this response.
  */
 export function editResponseFor(
-  head: ResponseHeadParser,
+  head: ResponseHead,
   { minorVersion, isTls, isWebSocket, filters, hstsLine, stickyCookieLine }: ResponseClient,
   closes: boolean,
 ): WrittenResponse | undefined {
@@ -139,7 +139,7 @@ export function editResponseFor(
 }
 
 /** Adds a head that `editResponseFor` has edited to the output. Returns false, and clears the output, if the head is too large. */
-export function writeEditedResponse(head: ResponseHeadParser): boolean {
+export function writeEditedResponse(head: ResponseHead): boolean {
   if (writeResponseHead(output, edit, head) >= 0) return true;
   output.at = 0;
   return false;

@@ -14,7 +14,6 @@ import { EndpointRequest, type RequestOwner } from './endpoint-request.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
 import type { RequestHeadParser } from './h1/request-head.ts';
-import type { ResponseHeadParser } from './h1/response-head.ts';
 import { startsWithPreface } from './h2/protocol.ts';
 import {
   HEAD_TIMEOUT_MS,
@@ -28,7 +27,9 @@ import { flush } from './message-output.ts';
 import { type MessageHandler, type MessageReader, type MessageRefusal, requestReader } from './message-reader.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
 import { ForwardedPeer } from './passes/forwarded.ts';
+import type { ResponseHead } from './passes/response-passes.ts';
 import { reasonForRefusal } from './refusal-reason.ts';
+import type { ResponseSource } from './request-carrier.ts';
 import type { Phase } from './session-phase.ts';
 import { output } from './worker-memory.ts';
 
@@ -78,8 +79,8 @@ export class HttpSession
     this.startReading(HEAD_TIMEOUT_MS);
   }
 
-  protected override get endpointStream(): TcpStream | undefined {
-    return this.#request.stream;
+  protected override get endpointStream(): ResponseSource | undefined {
+    return this.#request.source;
   }
 
   protected override get hasRequest(): boolean {
@@ -87,7 +88,7 @@ export class HttpSession
   }
 
   protected override get canTakeInput(): boolean {
-    return this.#nextRequest === undefined && !this.#request.isConnecting && this.#request.stream?.awaitsDrain !== true;
+    return this.#nextRequest === undefined && !this.#request.isConnecting && this.#request.source?.awaitsDrain !== true;
   }
 
   get endpointStats(): EndpointStats | undefined {
@@ -269,7 +270,7 @@ export class HttpSession
 
   // The response, in the order of its parts.
 
-  onResponseHead(head: ResponseHeadParser): number | undefined {
+  onResponseHead(head: ResponseHead): number | undefined {
     this.extendIdleDeadline();
     const { isDraining } = this.context;
     // If the endpoint answers before the request is complete, nobody reads the rest of the request.

@@ -1,3 +1,4 @@
+import type { ResponseSource } from '../http/request-carrier.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { MAX_ASSUMED_BYTES, MAX_UNMEASURED_BYTES, type TenantBuffers } from '../limits/tenant-buffers.ts';
 import { addToCounter, SENT, UNACKNOWLEDGED } from '../metering/counters.ts';
@@ -42,7 +43,7 @@ export abstract class CountedConnection implements SendingSession {
   }
 
   /** The stream to the endpoint, if there is one. */
-  protected abstract get endpointStream(): TcpStream | undefined;
+  protected abstract get endpointStream(): ResponseSource | undefined;
   protected abstract get isEnded(): boolean;
   /** Called when the client has acknowledged bytes, because the connection is not idle then. */
   protected abstract extendIdleDeadline(): void;
@@ -81,7 +82,7 @@ export abstract class CountedConnection implements SendingSession {
   }
 
   /** Stops reading `source`, because its bytes fill the buffers. */
-  protected pause(source: TcpStream | undefined): void {
+  protected pause(source: Pick<TcpStream, 'readStop'> | undefined): void {
     source?.readStop();
     if (this.#window === 'full') this.#measureBuffers();
   }

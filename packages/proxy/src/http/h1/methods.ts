@@ -26,6 +26,20 @@ export const METHOD_NAMES: readonly string[] = [
   'CONNECT',
 ];
 
+const IDEMPOTENT_METHODS: ReadonlySet<number> = new Set([
+  METHOD.get,
+  METHOD.head,
+  METHOD.put,
+  METHOD.delete,
+  METHOD.options,
+  METHOD.trace,
+]);
+
+/** Whether a request with this method may be repeated (RFC 9110 §9.2.2). */
+export function isIdempotent(method: number): boolean {
+  return IDEMPOTENT_METHODS.has(method);
+}
+
 /** The id of the only method with this length and these low five bits of the first byte, or 0. */
 const ID_BY_BUCKET: Uint8Array = new Uint8Array(8 << 5);
 for (const [id, name] of METHOD_NAMES.entries()) ID_BY_BUCKET[(name.length << 5) | (name.charCodeAt(0) & 31)] = id;

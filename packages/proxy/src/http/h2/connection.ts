@@ -54,7 +54,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     this.#limits = new AbuseLimits(now);
     this.#settings = new PeerSettings(!isServer);
     this.#heads = new HeadReceiver(isServer, this, this.#streams, this.#limits);
-    this.#data = new DataReceiver(this, this.#streams, this.#limits, this.#output);
+    this.#data = new DataReceiver(isServer, this, this.#streams, this.#limits, this.#output);
     this.#sender = new DataSender(this, this.#streams, this.#output);
   }
 
@@ -73,8 +73,13 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
 
   /** Whether a client may open a stream. */
   get canOpen(): boolean {
-    const hasRoom = this.#streams.canOpen && this.#streams.size < this.#settings.maxConcurrentStreams;
-    return hasRoom && !this.#isEnded && !this.#isPeerDraining && !this.#isDraining;
+    return this.freeStreams > 0;
+  }
+
+  /** How many streams a client may open. */
+  get freeStreams(): number {
+    if (!this.#streams.canOpen || this.#isEnded || this.#isPeerDraining || this.#isDraining) return 0;
+    return Math.max(0, this.#settings.maxConcurrentStreams - this.#streams.size);
   }
 
   /** Whether a client may send an extended CONNECT (RFC 8441 §3). */
@@ -260,7 +265,10 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   failStream(id: number, code: number): void {
     this.#sendReset(id, code);
     const stream = this.#streams.get(id);
-    if (stream !== undefined) this.#close(stream, code);
+    if (stream !== undefined) {
+      stream.isInvalid = true;
+      this.#close(stream, code);
+    }
     if (!this.#limits.takeForcedReset()) this.fail(ERROR.enhanceYourCalm);
   }
 

@@ -23,6 +23,12 @@ export interface ReceiverOwner {
 
 /** Receives DATA, and bounds the received bytes that consumers have not passed on by windows (RFC 9113 §5.2). */
 export class DataReceiver {
+  /**
+   * Whether the window of the connection is announced only for bytes that consumers have passed on. A client announces it at
+   * once: its streams belong to different users, and one that does not read must not stop the others. The windows of the
+   * streams still bound the bytes.
+   */
+  readonly #boundsConnection: boolean;
   readonly #owner: ReceiverOwner;
   readonly #streams: StreamTable;
   readonly #limits: AbuseLimits;
@@ -30,7 +36,8 @@ export class DataReceiver {
   #window = CONNECTION_WINDOW_BYTES;
   #unannouncedBytes = 0;
 
-  constructor(owner: ReceiverOwner, streams: StreamTable, limits: AbuseLimits, output: FrameOutput) {
+  constructor(isServer: boolean, owner: ReceiverOwner, streams: StreamTable, limits: AbuseLimits, output: FrameOutput) {
+    this.#boundsConnection = isServer;
     this.#owner = owner;
     this.#streams = streams;
     this.#limits = limits;
@@ -65,6 +72,7 @@ export class DataReceiver {
     if (length > 0) {
       stream.receivedBytes += length;
       stream.unconsumedBytes += length;
+      if (!this.#boundsConnection) this.#announceConnection(length);
       this.#limits.onData(length);
       stream.consumer?.onData(stream, reader.bytes, reader.start, reader.end);
     }
@@ -75,13 +83,13 @@ export class DataReceiver {
   /** Lets the peer send as many bytes as a consumer has passed on. */
   consume(stream: Http2Stream, bytes: number): void {
     stream.unconsumedBytes -= bytes;
-    this.#announceConnection(bytes);
+    if (this.#boundsConnection) this.#announceConnection(bytes);
     this.#announceStream(stream, bytes);
   }
 
   /** Lets the peer send as many bytes on other streams as nobody reads any more of this stream. */
   onClose(stream: Http2Stream): void {
-    this.#announceConnection(stream.unconsumedBytes);
+    if (this.#boundsConnection) this.#announceConnection(stream.unconsumedBytes);
   }
 
   /** Checks a frame. Returns false if the connection has failed. */

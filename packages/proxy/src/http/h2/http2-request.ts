@@ -1,4 +1,4 @@
-import type { EndpointStats, Route } from '@weir/model/data-plane';
+import { type EndpointStats, endpointsSpeakHttp2, type Route } from '@weir/model/data-plane';
 import type { LoggedRequest } from '../../access-log/access-log.ts';
 import type { Admission } from '../../limits/admission.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED, SENT } from '../../metering/counters.ts';
@@ -11,11 +11,11 @@ import { type AnswerReason, CurrentRequest, type RequestConnection, SWITCHING_PR
 import { EndpointRequest, type RequestOwner } from '../endpoint-request.ts';
 import type { HeadFields } from '../h1/head-fields.ts';
 import type { RequestHeadRefusal } from '../h1/refusals.ts';
-import type { ResponseHeadParser } from '../h1/response-head.ts';
 import type { HttpConnectionOptions } from '../http-connection.ts';
 import { flush, trailerLinesOf } from '../message-output.ts';
 import type { ErrorReason } from '../passes/error-answer.ts';
 import type { ForwardedPeer } from '../passes/forwarded.ts';
+import type { ResponseHead } from '../passes/response-passes.ts';
 import { reasonForRefusal } from '../refusal-reason.ts';
 import type { RoutedTo } from '../request-router.ts';
 import { edit, output } from '../worker-memory.ts';
@@ -106,7 +106,8 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
       // DATA is not a body, and the request of HTTP/1.1 has none.
       head.framing.kind = 'none';
     }
-    const reason = this.#current.begin(head, routed, this.#webSocketKey?.line);
+    const refused = head.startsWebSocket && endpointsSpeakHttp2(this.route) ? 'not-implemented' : routed;
+    const reason = this.#current.begin(head, refused, this.#webSocketKey?.line);
     this.logged = this.#owner.startLog(this.route, head);
     if (reason === 'redirect') {
       if (this.#current.writeRedirect(head)) this.#sendOutput('https-redirect');
@@ -241,10 +242,9 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#owner.flush();
   }
 
-  onResponseHead(head: ResponseHeadParser): number | undefined {
+  onResponseHead(head: ResponseHead): number | undefined {
     const request = this.#request;
     if (request === undefined || !mayAnswer(head, this.#webSocketKey)) return undefined;
-    const { connection } = this.#owner;
     const stickyCookieLine = request.stickyCookieLine(this.peer);
     const options = this.#current.editResponseHead(head, { sentAt: request.sentAt, closes: false, stickyCookieLine });
     if (options === undefined) return undefined;
@@ -252,6 +252,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#isWebSocket ||= isSwitch;
     if (isSwitch) this.#requestDeadline = Number.POSITIVE_INFINITY;
     if (isSwitch) edit.dropByName(ACCEPT_NAME);
+    const { connection } = this.#owner;
     // RFC 8441 §5: 200 accepts the WebSocket. RFC 9113 §8.6: HTTP/2 has no 101.
     encodeResponse(connection.beginHead(), edit, isSwitch ? 200 : head.status);
     connection.sendHead(this.#stream, false);
@@ -261,7 +262,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   onResponseData(bytes: Uint8Array, start: number, end: number): void {
     if (this.#isEnded) return;
     const waiting = this.#owner.connection.sendData(this.#stream, bytes, start, end);
-    if (waiting > 0) this.#request?.stream?.readStop();
+    if (waiting > 0) this.#request?.source?.readStop();
   }
 
   onResponseEnd(trailers: HeadFields | undefined): void {
@@ -279,13 +280,13 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#owner.flush();
     if (this.#isEnded) return;
     this.#progress();
-    const stream = this.#request?.stream;
-    if (stream !== undefined && !this.#owner.mayRead(this)) stream.readStop();
+    const source = this.#request?.source;
+    if (source !== undefined && !this.#owner.mayRead(this)) source.readStop();
   }
 
   /** Reads the endpoint again. */
   resumeEndpoint(): void {
-    if (!this.#isEnded && this.#stream.pending === undefined) this.#request?.stream?.readStart();
+    if (!this.#isEnded && this.#stream.pending === undefined) this.#request?.source?.readStart();
   }
 
   onOtherData(bytes: Uint8Array): void {
@@ -298,10 +299,10 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#owner.flush();
   }
 
-  onRequestFailed(reason: ErrorReason): void {
+  onRequestFailed(reason: ErrorReason, resetCode?: number): void {
     output.at = 0;
     this.#request = undefined;
-    if (!this.#isEnded) this.#fail(reason);
+    if (!this.#isEnded) this.#fail(reason, resetCode);
   }
 
   // As a session.
@@ -340,9 +341,9 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
 
   // Answers of the proxy.
 
-  #fail(reason: ErrorReason): void {
+  #fail(reason: ErrorReason, resetCode: number = ERROR.internal): void {
     if (this.#current.hasResponse) {
-      this.#owner.connection.reset(this.#stream, ERROR.internal);
+      this.#owner.connection.reset(this.#stream, resetCode);
       this.#owner.flush();
     } else this.#answer(reason);
   }

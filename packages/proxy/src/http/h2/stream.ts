@@ -47,6 +47,8 @@ export class Http2Stream {
   /** Whether the final head of the peer has arrived. */
   hasHead = false;
   hasPeerEnded = false;
+  /** Whether the stream has ended because the peer sent something that is not valid. */
+  isInvalid = false;
   hasEnded = false;
   /** The bytes of header blocks and DATA, without padding, that have arrived. */
   receivedBytes = 0;

@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import { SWITCHING_PROTOCOLS } from '../current-request.ts';
 import type { HeadFields } from '../h1/head-fields.ts';
-import type { ResponseHeadParser } from '../h1/response-head.ts';
 import { asciiBytes, fieldLine } from '../passes/byte-writer.ts';
 import { isSameName } from '../passes/head-edit.ts';
+import type { ResponseHead } from '../passes/response-passes.ts';
 import { fillRandom } from '../worker-memory.ts';
 
 /** RFC 6455 §1.3. */
@@ -37,7 +37,7 @@ export function newWebSocketKey(): WebSocketKey {
  * 8441 §5: for the client 2xx means what 101 means in HTTP/1.1, so another 2xx must not reach a client that asks.
  */
 export function mayAnswer(
-  { status, fields }: Pick<ResponseHeadParser, 'status' | 'fields'>,
+  { status, fields }: Pick<ResponseHead, 'status' | 'fields'>,
   key: WebSocketKey | undefined,
 ): boolean {
   if (status === SWITCHING_PROTOCOLS) return key !== undefined && acceptsKey(fields, key);

@@ -1,9 +1,10 @@
 import { SPACE, TAB } from '../h1/byte-classes.ts';
 import { FIELD, type HeadFields } from '../h1/head-fields.ts';
 import { asciiBytes } from './byte-writer.ts';
+import { isGrpcRequest } from './grpc-status.ts';
 
-/** The formats of the answers that Weir itself makes. */
-export type AnswerFormat = 'text' | 'json' | 'html';
+/** The formats of the answers that Weir itself makes. `grpc`: see `grpc-status.ts`. */
+export type AnswerFormat = 'text' | 'json' | 'html' | 'grpc';
 
 /** At most this many bytes of Accept are read. Media types after them count as not accepted. */
 const MAX_ACCEPT_BYTES = 1_024;
@@ -38,11 +39,13 @@ const LOWER_Q = 0x71;
 const LOWER_CASE_BIT = 0x20;
 
 /**
- * Returns the format that the client prefers (RFC 9110 §12.5.1): the highest weight, then the type that Accept names more
- * precisely, then the type that Accept names first. Returns `text` without Accept, and also if the client accepts none of
- * the formats, because RFC 9110 §12.5.1 allows such an answer and a reason helps more than none.
+ * Returns `grpc` for a request of gRPC, otherwise the format that the client prefers (RFC 9110 §12.5.1): the highest
+ * weight, then the type that Accept names more precisely, then the type that Accept names first. Returns `text` without
+ * Accept, and also if the client accepts none of the formats, because RFC 9110 §12.5.1 allows such an answer and a reason
+ * helps more than none.
  */
 export function answerFormatFor(fields: HeadFields): AnswerFormat {
+  if (isGrpcRequest(fields)) return 'grpc';
   const first = fields.indexOf(FIELD.accept);
   if (first < 0) return 'text';
   if (fields.indexOf(FIELD.accept, first + 1) >= 0) return formatFor(fields);

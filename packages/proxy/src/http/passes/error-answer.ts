@@ -2,6 +2,7 @@
 import type { RequestRefusal } from '../../metering/outcome.ts';
 import type { AnswerFormat } from './answer-format.ts';
 import { asciiBytes, type ByteWriter, fieldLine } from './byte-writer.ts';
+import { grpcMessageFor, grpcStatusFor } from './grpc-status.ts';
 import { REQUEST_ID_BYTES } from './request-ids.ts';
 
 interface Reason {
@@ -104,11 +105,13 @@ export function writeErrorAnswer(writer: ByteWriter, answer: ErrorAnswer): numbe
   const { reason, format, requestId, page, message } = answer;
   const template = message === undefined ? cachedTemplate(reason, format) : buildTemplate(reason, format, message);
   const retryAfterSeconds = answer.retryAfterSeconds ?? (reason === 'too-many-requests' ? 1 : undefined);
-  const usesPage = page !== undefined && page.body.length <= MAX_ERROR_PAGE_BYTES;
+  const usesPage = page !== undefined && format !== 'grpc' && page.body.length <= MAX_ERROR_PAGE_BYTES;
   writer.bytes(template.statusLine);
-  writer.bytes(usesPage ? page.contentTypeLine : template.contentTypeLine);
+  writer.bytes(usesPage ? page.contentTypeLine : template.typeLines);
   writer.bytes(CONTENT_LENGTH_PREFIX);
-  writer.decimal(usesPage ? page.body.length : bodyLengthOf(template, requestId !== undefined));
+  // A status of gRPC has no body.
+  const bodyId = format === 'grpc' ? undefined : requestId;
+  writer.decimal(usesPage ? page.body.length : bodyLengthOf(template, bodyId !== undefined));
   writer.bytes(FIXED_LINES);
   writer.bytes(answer.dateText);
   writer.bytes(CRLF);
@@ -127,14 +130,15 @@ export function writeErrorAnswer(writer: ByteWriter, answer: ErrorAnswer): numbe
   // RFC 9110 §9.3.2: the answer to HEAD has the fields of the answer to GET, and no body.
   if (answer.isHead) return writer.at;
   if (usesPage) writer.bytes(page.body);
-  else writeBody(writer, template, requestId);
+  else writeBody(writer, template, bodyId);
   return writer.at;
 }
 
 /** The parts of an answer that are the same each time. The request id stands between the parts of the body. */
 interface Template {
   readonly statusLine: Uint8Array;
-  readonly contentTypeLine: Uint8Array;
+  /** Content-Type, and the fields of gRPC. */
+  readonly typeLines: Uint8Array;
   readonly bodyStart: Uint8Array;
   readonly beforeId: Uint8Array;
   readonly afterId: Uint8Array;
@@ -154,6 +158,7 @@ const CONTENT_TYPES: Readonly<Record<AnswerFormat, string>> = {
   text: 'text/plain; charset=utf-8',
   json: 'application/json',
   html: 'text/html; charset=utf-8',
+  grpc: 'application/grpc',
 };
 
 /** The templates that were used so far, by reason and format. */
@@ -175,13 +180,24 @@ function buildTemplate(reason: ErrorReason, format: AnswerFormat, message: strin
   const encoder = new TextEncoder();
   const [bodyStart, beforeId, afterId, bodyEnd] = bodyParts({ status, title, reason, message, format });
   return {
-    statusLine: asciiBytes(`HTTP/1.1 ${title}\r\n`),
-    contentTypeLine: fieldLine('Content-Type', CONTENT_TYPES[format]),
+    statusLine: asciiBytes(`HTTP/1.1 ${format === 'grpc' ? '200 OK' : title}\r\n`),
+    typeLines: typeLinesOf(reason, format, message),
     bodyStart: encoder.encode(bodyStart),
     beforeId: encoder.encode(beforeId),
     afterId: encoder.encode(afterId),
     bodyEnd: encoder.encode(bodyEnd),
   };
+}
+
+function typeLinesOf(reason: ErrorReason, format: AnswerFormat, message: string): Uint8Array {
+  const contentTypeLine = fieldLine('Content-Type', CONTENT_TYPES[format]);
+  if (format !== 'grpc') return contentTypeLine;
+  const status = String(grpcStatusFor(reason, ERROR_REASONS[reason].status));
+  return Buffer.concat([
+    contentTypeLine,
+    fieldLine('grpc-status', status),
+    fieldLine('grpc-message', grpcMessageFor(message)),
+  ]);
 }
 
 /** Returns the text of the body: its start, the text before and after the id, and its end. */
@@ -199,6 +215,8 @@ function bodyParts({
   readonly format: AnswerFormat;
 }): readonly [string, string, string, string] {
   switch (format) {
+    case 'grpc':
+      return ['', '', '', ''];
     case 'text':
       return [`${title}\n\n${message}\n`, 'Request: ', '\n', ''];
     case 'json':

@@ -4,8 +4,9 @@ import { RequestHeadParser } from '../../../src/http/h1/request-head.ts';
 import { encodeLines, encodeRequest, encodeResponse } from '../../../src/http/h2/head-encoder.ts';
 import { HpackDecoder } from '../../../src/http/h2/hpack/decoder.ts';
 import { HpackEncoder } from '../../../src/http/h2/hpack/encoder.ts';
-import { fieldLine } from '../../../src/http/passes/byte-writer.ts';
+import { ByteWriter, fieldLine } from '../../../src/http/passes/byte-writer.ts';
 import { HeadEdit } from '../../../src/http/passes/head-edit.ts';
+import { writeRequestHead } from '../../../src/http/passes/head-writer.ts';
 import { CollectedFields, type Field } from './hpack/collected-fields.ts';
 
 /** Returns what a peer decodes of the fields that `encode` adds. */
@@ -55,11 +56,15 @@ function editedRequest(requestLine: string): { readonly head: RequestHeadParser;
   return { head, edit };
 }
 
-test('encodes an edited request of HTTP/1.1', () => {
+test('encodes a request in the form of HTTP/1.1', () => {
   const pseudoOf = (requestLine: string, change: (edit: HeadEdit) => void = () => {}): string[] => {
     const { head, edit } = editedRequest(requestLine);
     change(edit);
-    const fields = fieldsOf((encoder) => encodeRequest(encoder, edit, head, true));
+    const writer = new ByteWriter(new Uint8Array(4_096));
+    const end = writeRequestHead(writer, edit, head);
+    const fields = fieldsOf((encoder) => {
+      assert.equal(encodeRequest(encoder, writer.memory, 'https'), end);
+    });
     assert.deepEqual(fields.slice(4), [
       ['x-kept', 'B'],
       ['x-added', 'c'],

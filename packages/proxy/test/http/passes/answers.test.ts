@@ -173,6 +173,61 @@ describe('format by Accept', () => {
   }
 });
 
+describe('answers to requests of gRPC', () => {
+  test('the content type of the request decides, whatever Accept says', () => {
+    const formatFor = (type: string): AnswerFormat => {
+      const lines = ['POST / HTTP/1.1', 'Host: a', 'Accept: text/html', `Content-Type: ${type}`, 'Content-Length: 0'];
+      return answerFormatFor(parseRequest(headBytes(lines)).fields);
+    };
+    for (const type of ['application/grpc', 'Application/GRPC+proto', 'application/grpc;a=b', 'application/grpc ; a=b'])
+      assert.equal(formatFor(type), 'grpc', type);
+    for (const type of ['application/grp', 'application/grpc-web', 'application/grpcx', 'application-grpc', ''])
+      assert.equal(formatFor(type), 'html', type);
+  });
+
+  test('an answer has the status of gRPC and no body', () => {
+    assert.equal(
+      answer({ reason: 'no-endpoints', format: 'grpc' }),
+      [
+        'HTTP/1.1 200 OK',
+        'Content-Type: application/grpc',
+        'grpc-status: 14',
+        'grpc-message: No endpoint of the service is ready.',
+        'Content-Length: 0',
+        'Cache-Control: no-store',
+        'X-Content-Type-Options: nosniff',
+        'Date: Sun, 06 Nov 1994 08:49:37 GMT',
+        `X-Request-Id: ${ID_TEXT}`,
+        '',
+        '',
+      ].join('\r\n'),
+    );
+  });
+
+  test('each reason has the status that gRPC gives its HTTP status, and a timeout of the endpoint has its own', () => {
+    const statusFor = (reason: ErrorReason): string | undefined =>
+      parseAnswer(answer({ reason, format: 'grpc' })).fields.get('grpc-status');
+    const expected: Partial<Record<ErrorReason, string>> = {
+      'invalid-request': '13',
+      suspended: '7',
+      'no-route': '12',
+      'too-many-requests': '14',
+      'body-too-large': '2',
+      'connect-failed': '14',
+      'endpoint-failed': '14',
+      overloaded: '14',
+      'connect-timeout': '14',
+      'endpoint-timeout': '4',
+    };
+    for (const [reason, status] of Object.entries(expected)) assert.equal(statusFor(reason as ErrorReason), status);
+  });
+
+  test('a message is percent-encoded', () => {
+    const text = answer({ reason: 'suspended', format: 'grpc', message: ' 100 % böse\r\nX: y ' });
+    assert.equal(parseAnswer(text).fields.get('grpc-message'), '100 %25 b%C3%B6se%0D%0AX: y');
+  });
+});
+
 describe('redirects', () => {
   const redirect = (options: Partial<Redirect> = {}): string => {
     const target = options.target ?? Buffer.from('/a?b=c');

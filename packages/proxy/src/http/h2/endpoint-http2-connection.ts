@@ -1,0 +1,218 @@
+import type { EndpointStats } from '@weir/model/data-plane';
+import type { StreamEvents, TcpStream, TcpTransport, Window } from '../../transport/tcp-transport.ts';
+import { Http2Connection } from './connection.ts';
+import type { ConnectionHandler } from './connection-handler.ts';
+import { EndpointStream } from './endpoint-stream.ts';
+import type { ByteSink } from './frame-output.ts';
+import type { StreamConsumer } from './stream.ts';
+
+export interface EndpointHttp2ConnectionOwner {
+  /** Called when the connection carries no request any more. */
+  onConnectionIdle(connection: EndpointHttp2Connection): void;
+  /** Called when the connection takes no further request and waits for the endpoint's FIN. */
+  onConnectionClosing(connection: EndpointHttp2Connection): void;
+  /** Called once, when the connection is closed. */
+  onConnectionEnd(connection: EndpointHttp2Connection): void;
+}
+
+/** One connection of HTTP/2 to an endpoint, which carries many requests of one Service at a time. */
+export class EndpointHttp2Connection implements StreamEvents, ConnectionHandler, ByteSink {
+  readonly stats: EndpointStats;
+  readonly http2: Http2Connection;
+  /** The value of `:scheme`. */
+  readonly scheme = 'http';
+  /** The tick since which the connection is idle or, if later, closing. Written by the owner. */
+  idleSince = 0;
+  readonly #stream: TcpStream;
+  readonly #owner: EndpointHttp2ConnectionOwner;
+  #window: Window;
+  /** Requests whose heads are not sent yet. */
+  readonly #reserved = new Set<EndpointStream>();
+  /** The stream whose events are being delivered. */
+  #reading: EndpointStream | undefined;
+  #isReceiving = false;
+  #willFlush = false;
+  #isConnected = false;
+  #isClosing = false;
+  #isLost = false;
+
+  constructor(
+    stats: EndpointStats,
+    { transport, window, owner }: { transport: TcpTransport; window: Window; owner: EndpointHttp2ConnectionOwner },
+  ) {
+    this.stats = stats;
+    this.#owner = owner;
+    this.#window = window;
+    this.http2 = new Http2Connection({
+      role: 'client',
+      sink: this,
+      handler: this,
+      now: () => transport.turns.nowMs,
+    });
+    this.#stream = transport.connect(stats.endpoint, this, window);
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  /** Whether the connection to the endpoint has ended. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  get isIdle(): boolean {
+    return this.http2.streamCount + this.#reserved.size === 0;
+  }
+
+  /** Returns a stream for one more request, or undefined if the connection has no room. */
+  reserve(window: Window): EndpointStream | undefined {
+    if (this.#isClosing || this.#isLost || this.http2.freeStreams <= this.#reserved.size) return undefined;
+    if (window !== this.#window) {
+      this.#window = window;
+      this.#stream.setWindow?.(window);
+    }
+    const stream = new EndpointStream(this);
+    this.#reserved.add(stream);
+    return stream;
+  }
+
+  /** The stream sends its head now, or is not needed any more. */
+  release(stream: EndpointStream): void {
+    if (!this.#reserved.delete(stream) || this.#isConnected || this.#reserved.size > 0 || this.#isLost) return;
+    // Nobody waits for the connection any more.
+    this.reset();
+  }
+
+  /** Sends the frames that were written, together with those of the other events of this turn. */
+  flushSoon(): void {
+    if (this.#isReceiving || this.#willFlush) return;
+    this.#willFlush = true;
+    queueMicrotask(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    this.#willFlush = false;
+    if (this.#isLost) return;
+    try {
+      this.http2.flush();
+    } catch (thrown) {
+      this.onThrow(this.#stream, thrown);
+    }
+  };
+
+  /** Must be called before an event is delivered to the exchange of a stream. */
+  enter(stream: EndpointStream): void {
+    if (this.#reading === stream) return;
+    const before = this.#reading;
+    this.#reading = stream;
+    before?.endRead();
+  }
+
+  #leave(): void {
+    const before = this.#reading;
+    this.#reading = undefined;
+    before?.endRead();
+    this.http2.flush();
+  }
+
+  /** Takes no further request, and closes the connection when all requests have ended. */
+  close(): void {
+    if (this.#isClosing || this.#isLost) return;
+    if (!this.#isConnected && this.isIdle) this.reset();
+    else if (this.#isConnected) this.http2.drain();
+  }
+
+  /** Ends the connection at once. All requests fail. */
+  reset(): void {
+    this.#lose(undefined);
+    this.#stream.reset();
+  }
+
+  // The transport.
+
+  onConnect(): void {
+    this.#isConnected = true;
+    this.#stream.readStart();
+    this.http2.start();
+    for (const stream of this.#reserved) stream.onConnected();
+    this.#leave();
+  }
+
+  onData(_stream: TcpStream, bytes: Uint8Array): void {
+    this.#isReceiving = true;
+    try {
+      this.http2.receive(bytes);
+    } finally {
+      this.#isReceiving = false;
+    }
+    this.#leave();
+  }
+
+  onDrain(): void {
+    this.http2.onSinkDrained();
+    this.#leave();
+  }
+
+  onEnd(): void {
+    this.reset();
+  }
+
+  onClose(_stream: TcpStream, code: string | undefined): void {
+    this.#lose(code);
+  }
+
+  onThrow(_stream: TcpStream, thrown: unknown): void {
+    const [first] = this.#reserved;
+    const any = this.#reading ?? first;
+    any?.onThrow(thrown);
+    this.reset();
+  }
+
+  #lose(errno: string | undefined): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.#owner.onConnectionEnd(this);
+    for (const stream of this.#reserved) stream.onNotConnected(errno);
+    this.#reserved.clear();
+    this.http2.onSinkClosed();
+    this.#leave();
+  }
+
+  // The engine.
+
+  write(bytes: Uint8Array): number {
+    const stream = this.#stream;
+    if (this.#isLost) return 0;
+    const most = stream.maxWriteBytes ?? Number.POSITIVE_INFINITY;
+    for (let at = 0; at < bytes.length; at += most) stream.write(bytes.subarray(at, Math.min(bytes.length, at + most)));
+    return stream.queuedBytes;
+  }
+
+  onRequest(): StreamConsumer {
+    throw new Error('a client receives no request');
+  }
+
+  onCapacity(): void {
+    if (!this.isIdle || this.#isLost || this.#isClosing) return;
+    // RFC 9113 §6.8: after GOAWAY, a connection without streams has no use.
+    if (this.http2.freeStreams === 0) this.http2.drain();
+    else this.#owner.onConnectionIdle(this);
+  }
+
+  onDrained(): void {
+    this.#shutdown();
+  }
+
+  onFailure(): void {
+    this.#shutdown();
+    this.#leave();
+  }
+
+  #shutdown(): void {
+    if (this.#isClosing || this.#isLost) return;
+    this.#isClosing = true;
+    this.#stream.shutdown();
+    this.#owner.onConnectionClosing(this);
+  }
+}

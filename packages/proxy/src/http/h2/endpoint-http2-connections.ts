@@ -1,0 +1,92 @@
+import { type EndpointStats, EXCLUDED } from '@weir/model/data-plane';
+import type { TcpTransport, Window } from '../../transport/tcp-transport.ts';
+import { EndpointHttp2Connection, type EndpointHttp2ConnectionOwner } from './endpoint-http2-connection.ts';
+import type { EndpointStream } from './endpoint-stream.ts';
+
+/** How many connections to one endpoint one worker may have. Each carries as many requests as the endpoint allows. */
+export const MAX_HTTP2_CONNECTIONS_PER_ENDPOINT = 8;
+/** How many connections without a request to all endpoints one worker may have. */
+const MAX_IDLE = 2_048;
+/** How long a connection may have no request, in ticks of the timeout wheel (seconds). */
+const MAX_IDLE_TICKS = 30;
+/** How long an endpoint may take to answer FIN with FIN. */
+const MAX_CLOSING_TICKS = 2;
+
+/**
+ * The HTTP/2 connections of one worker to the endpoints of all Services. Each `EndpointStats` belongs to one Service, so
+ * Services never share a connection.
+ */
+export class EndpointHttp2Connections implements EndpointHttp2ConnectionOwner {
+  readonly #transport: TcpTransport;
+  /** The connections that are not closing. */
+  readonly #byEndpoint = new Map<EndpointStats, EndpointHttp2Connection[]>();
+  readonly #closing = new Set<EndpointHttp2Connection>();
+  #now = 0;
+  #isDraining = false;
+
+  constructor(transport: TcpTransport) {
+    this.#transport = transport;
+  }
+
+  /** Returns a stream to an endpoint; undefined if all connections that the endpoint may have are full. */
+  streamTo(stats: EndpointStats, window: Window): EndpointStream | undefined {
+    let connections = this.#byEndpoint.get(stats);
+    if (connections === undefined) {
+      connections = [];
+      this.#byEndpoint.set(stats, connections);
+    }
+    for (const connection of connections) {
+      const stream = connection.reserve(window);
+      if (stream !== undefined) return stream;
+    }
+    if (connections.length >= MAX_HTTP2_CONNECTIONS_PER_ENDPOINT) return undefined;
+    const connection = new EndpointHttp2Connection(stats, { transport: this.#transport, window, owner: this });
+    connections.push(connection);
+    return connection.reserve(window);
+  }
+
+  onConnectionIdle(connection: EndpointHttp2Connection): void {
+    connection.idleSince = this.#now;
+    if (this.#isDraining || connection.stats.tier === EXCLUDED || this.#byEndpoint.size > MAX_IDLE) connection.close();
+  }
+
+  onConnectionClosing(connection: EndpointHttp2Connection): void {
+    this.#remove(connection);
+    connection.idleSince = this.#now;
+    this.#closing.add(connection);
+  }
+
+  onConnectionEnd(connection: EndpointHttp2Connection): void {
+    this.#remove(connection);
+    this.#closing.delete(connection);
+  }
+
+  /** Closes connections that were idle for too long, or whose endpoint is not used any more. Must be called once a second. */
+  tick(now: number): void {
+    this.#now = now;
+    for (const [stats, connections] of this.#byEndpoint) {
+      // Copies, because each close removes the connection from the list.
+      for (const connection of [...connections]) {
+        const isUnused = connection.isIdle && connection.idleSince <= now - MAX_IDLE_TICKS;
+        if (isUnused || stats.tier === EXCLUDED) connection.close();
+      }
+    }
+    for (const connection of this.#closing) if (connection.idleSince <= now - MAX_CLOSING_TICKS) connection.reset();
+  }
+
+  /** Closes all connections without a request, and from now on each connection that has no request any more. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const connections of [...this.#byEndpoint.values()])
+      for (const connection of [...connections]) if (connection.isIdle) connection.close();
+  }
+
+  #remove(connection: EndpointHttp2Connection): void {
+    const { stats } = connection;
+    const connections = this.#byEndpoint.get(stats);
+    const index = connections?.indexOf(connection) ?? -1;
+    if (connections === undefined || index < 0) return;
+    connections.splice(index, 1);
+    if (connections.length === 0) this.#byEndpoint.delete(stats);
+  }
+}

@@ -1,0 +1,267 @@
+import type { EndpointStats } from '@weir/model/data-plane';
+import type { HeadFields } from '../h1/head-fields.ts';
+import { METHOD } from '../h1/methods.ts';
+import {
+  type EndpointFailure,
+  type Exchange,
+  type FailureDetails,
+  NO_DETAILS,
+  type RequestCarrier,
+  type ResponseSource,
+} from '../request-carrier.ts';
+import type { DecodedHead } from './decoded-head.ts';
+import type { EndpointHttp2Connection } from './endpoint-http2-connection.ts';
+import { encodeRequest } from './head-encoder.ts';
+import { ERROR } from './protocol.ts';
+import type { Http2Stream, StreamConsumer } from './stream.ts';
+
+/** A longer request is not copied, see `RequestCarrier.copy`. */
+const MAX_COPIED_BYTES = 16_384;
+const NO_BYTES: Uint8Array = new Uint8Array(0);
+
+/** One request on a connection of HTTP/2 to an endpoint. */
+export class EndpointStream implements RequestCarrier, ResponseSource, StreamConsumer {
+  readonly isReused: boolean;
+  readonly #connection: EndpointHttp2Connection;
+  #exchange: Exchange | undefined;
+  /** The exchange whose events are being delivered, which also learns the end of the read. */
+  #readExchange: Exchange | undefined;
+  #method: number = METHOD.other;
+  #hasBody = false;
+  /** Undefined before the head is sent. */
+  #stream: Http2Stream | undefined;
+  #copy = NO_BYTES;
+  #isPaused = false;
+  /** The bytes of the response for which the endpoint has got no window yet. */
+  #unconsumedBytes = 0;
+
+  constructor(connection: EndpointHttp2Connection) {
+    this.#connection = connection;
+    this.isReused = connection.isConnected;
+  }
+
+  get stats(): EndpointStats {
+    return this.#connection.stats;
+  }
+
+  get isConnected(): boolean {
+    return this.#connection.isConnected;
+  }
+
+  get source(): this {
+    return this;
+  }
+
+  get awaitsDrain(): boolean {
+    return this.#stream?.pending !== undefined;
+  }
+
+  /** All requests of a connection share its queue, so nobody knows which bytes are those of this request. */
+  get unsentBytes(): number {
+    return 0;
+  }
+
+  begin(exchange: Exchange, method: number, hasBody: boolean): void {
+    this.#exchange = exchange;
+    this.#method = method;
+    this.#hasBody = hasBody;
+  }
+
+  send(bytes: Uint8Array): void {
+    const stream = this.#stream;
+    if (stream === undefined) this.#open(bytes);
+    else this.#sendData(stream, bytes, 0);
+    this.#connection.flushSoon();
+  }
+
+  #open(bytes: Uint8Array): void {
+    const { http2, scheme } = this.#connection;
+    this.#connection.release(this);
+    if (http2.freeStreams === 0) {
+      this.#fail('refused', NO_DETAILS);
+      return;
+    }
+    const bodyStart = encodeRequest(http2.beginHead(), bytes, scheme);
+    this.#stream = http2.open(this, this.#method, !this.#hasBody);
+    if (bodyStart < bytes.length) this.#sendData(this.#stream, bytes, bodyStart);
+  }
+
+  #sendData(stream: Http2Stream, bytes: Uint8Array, start: number): void {
+    // The endpoint may have ended the stream, of which the session learns after this event.
+    if (stream.id !== 0 && start < bytes.length)
+      this.#connection.http2.sendData(stream, bytes, start, bytes.length, false);
+  }
+
+  sendEnd(trailers: Uint8Array): void {
+    const stream = this.#stream;
+    if (stream === undefined || stream.id === 0) return;
+    if (trailers.length > 0) this.#connection.http2.sendTrailers(stream, trailers);
+    else this.#connection.http2.sendEnd(stream);
+    this.#connection.flushSoon();
+  }
+
+  shutdown(): void {
+    this.sendEnd(NO_BYTES);
+  }
+
+  copy(bytes: Uint8Array, at: number): number {
+    const length = at + bytes.length;
+    if (length > MAX_COPIED_BYTES) return 0;
+    if (length > this.#copy.length) {
+      // Most requests have one or two parts. A small slice of shared memory costs little.
+      const larger = Buffer.allocUnsafe(at === 0 ? length : MAX_COPIED_BYTES);
+      larger.set(this.#copy.subarray(0, at));
+      this.#copy = larger;
+    }
+    this.#copy.set(bytes, at);
+    return length;
+  }
+
+  copied(length: number): Uint8Array {
+    return this.#copy.subarray(0, length);
+  }
+
+  finish(): void {
+    const stream = this.#stream;
+    // RFC 9113 §8.1: a server may answer without the whole request, of which it needs nothing more then.
+    if (stream !== undefined && !stream.hasEnded) this.#reset(ERROR.cancel);
+  }
+
+  reset(): void {
+    this.#exchange = undefined;
+    if (this.#stream === undefined) this.#connection.release(this);
+    else this.#reset(ERROR.cancel);
+  }
+
+  #reset(code: number): void {
+    if (this.#stream === undefined) return;
+    this.#connection.http2.reset(this.#stream, code);
+    this.#connection.flushSoon();
+  }
+
+  // The response as a source. Data that arrive are passed on at once; a paused stream only gets no further window.
+
+  readStart(): void {
+    this.#isPaused = false;
+    this.#consume();
+    this.#connection.flushSoon();
+  }
+
+  readStop(): void {
+    this.#isPaused = true;
+  }
+
+  #consume(): void {
+    const bytes = this.#unconsumedBytes;
+    this.#unconsumedBytes = 0;
+    if (bytes > 0 && this.#stream !== undefined) this.#connection.http2.consumed(this.#stream, bytes);
+  }
+
+  /** Ends the delivery of the events of one read. */
+  endRead(): void {
+    const exchange = this.#readExchange;
+    this.#readExchange = undefined;
+    if (exchange === undefined) return;
+    try {
+      exchange.onReadEnd();
+    } catch (thrown) {
+      this.reset();
+      exchange.onThrow(thrown);
+    }
+    if (!this.#isPaused) this.#consume();
+  }
+
+  // The events of the connection.
+
+  onConnected(): void {
+    this.#deliver((exchange) => exchange.onConnected());
+  }
+
+  onNotConnected(errno: string | undefined): void {
+    this.#fail('not-connected', { errno });
+  }
+
+  onThrow(thrown: unknown): void {
+    const exchange = this.#exchange;
+    this.reset();
+    exchange?.onThrow(thrown);
+  }
+
+  // The events of the stream.
+
+  onResponse(_stream: Http2Stream, head: DecodedHead): void {
+    this.#deliver((exchange) => {
+      if (exchange.onResponseHead(head) !== undefined || this.#exchange === undefined) return;
+      this.#reset(ERROR.cancel);
+      this.#fail('invalid-response', NO_DETAILS);
+    });
+  }
+
+  onData(_stream: Http2Stream, bytes: Uint8Array, start: number, end: number): void {
+    this.#unconsumedBytes += end - start;
+    const exchange = this.#exchange;
+    if (exchange === undefined) return;
+    this.#enter(exchange);
+    try {
+      exchange.onResponseData(bytes, start, end);
+    } catch (thrown) {
+      this.onThrow(thrown);
+    }
+  }
+
+  onTrailers(stream: Http2Stream, trailers: HeadFields): void {
+    // RFC 9113 §8.1.1: a response that is shorter than its Content-Length is malformed. The stream is reset next.
+    if (stream.promisedBytes <= 0) this.#finish(trailers);
+  }
+
+  onEnd(): void {
+    this.#finish(undefined);
+  }
+
+  #finish(trailers: HeadFields | undefined): void {
+    this.#deliver((exchange) => {
+      this.#exchange = undefined;
+      exchange.onResponseEnd(trailers, true);
+    });
+  }
+
+  onDrain(): void {
+    this.#deliver((exchange) => exchange.onDrain());
+  }
+
+  onClose(stream: Http2Stream, code: number | undefined): void {
+    if (stream.isInvalid) this.#fail('invalid-response', NO_DETAILS);
+    else if (this.#connection.isLost) this.#fail(stream.hasHead ? 'cut-off' : 'closed', NO_DETAILS);
+    // RFC 9113 §8.7: REFUSED_STREAM, also that of GOAWAY, says that the request was not processed.
+    else if (code === ERROR.refusedStream && !stream.hasHead) this.#fail('refused', NO_DETAILS);
+    // These codes would tell the client that the response is complete, or that the request was not processed.
+    else if (code === ERROR.none || code === ERROR.refusedStream) this.#fail('reset', { resetCode: ERROR.internal });
+    else this.#fail('reset', { resetCode: code });
+  }
+
+  #fail(failure: EndpointFailure, details: FailureDetails): void {
+    this.#deliver((exchange) => {
+      this.#exchange = undefined;
+      exchange.onFailed(failure, details);
+    });
+  }
+
+  #deliver(event: (exchange: Exchange) => void): void {
+    const exchange = this.#exchange;
+    if (exchange === undefined) return;
+    this.#enter(exchange);
+    // An exception ends only the request in which it was thrown.
+    try {
+      event(exchange);
+    } catch (thrown) {
+      this.reset();
+      exchange.onThrow(thrown);
+    }
+  }
+
+  /** Before an event of another stream, the connection calls `endRead`, because the sessions share the output of the thread. */
+  #enter(exchange: Exchange): void {
+    this.#readExchange = exchange;
+    this.#connection.enter(this);
+  }
+}

@@ -1,0 +1,78 @@
+import type { EndpointStats } from '@weir/model/data-plane';
+import type { TcpStream } from '../transport/tcp-transport.ts';
+import type { HeadFields } from './h1/head-fields.ts';
+import type { ResponseHead } from './passes/response-passes.ts';
+
+/** The request that is carried to an endpoint. The methods are called in the order of the response. */
+export interface Exchange {
+  onConnected(): void;
+  /**
+   * Called with each head: any number of interim responses (1xx), then the final response. Returns the options of
+   * Connection that the endpoint sent (bits of `CONNECTION_OPTION`), or undefined if the response cannot be relayed.
+   */
+  onResponseHead(head: ResponseHead): number | undefined;
+  /** Called with data of the body, without framing, that are valid until the method returns. */
+  onResponseData(bytes: Uint8Array, start: number, end: number): void;
+  /** Called when the response is complete. The carrier is told by `finish` whether it can carry another request. */
+  onResponseEnd(trailers: HeadFields | undefined, isReusable: boolean): void;
+  /** Called after the other methods that belong to one read. */
+  onReadEnd(): void;
+  /** Called with bytes of another protocol, after a 101. */
+  onOtherData(bytes: Uint8Array): void;
+  onOtherEnd(): void;
+  onDrain(): void;
+  /** Called instead of `onResponseEnd` if the request has failed. The carrier has ended. */
+  onFailed(failure: EndpointFailure, details: FailureDetails): void;
+  onThrow(thrown: unknown): void;
+}
+
+/**
+ * `closed`: no byte of a head has arrived since the last head. `cut-off`: a part of a head or of a body has arrived.
+ * `refused`: the endpoint says that it has not processed the request. `reset`: the endpoint has reset the stream.
+ */
+export type EndpointFailure = 'not-connected' | 'closed' | 'cut-off' | 'invalid-response' | 'refused' | 'reset';
+
+export interface FailureDetails {
+  /** The errno name of a failure of the connection. */
+  readonly errno?: string | undefined;
+  /** The code of HTTP/2 with which the endpoint has reset the stream (RFC 9113 §7). */
+  readonly resetCode?: number | undefined;
+}
+
+export const NO_DETAILS: FailureDetails = {};
+
+/** Where the response comes from. */
+export type ResponseSource = Pick<TcpStream, 'readStart' | 'readStop' | 'awaitsDrain' | 'bufferedBytes' | 'setWindow'>;
+
+/**
+ * What carries one request at a time to an endpoint: a connection of HTTP/1.1, or a stream of HTTP/2. Takes the request in
+ * the form of HTTP/1.1; a stream takes the body without chunks.
+ */
+export interface RequestCarrier {
+  readonly stats: EndpointStats;
+  readonly isConnected: boolean;
+  /** Whether the connection has carried another request, so that the endpoint may have closed the connection meanwhile. */
+  readonly isReused: boolean;
+  readonly source: ResponseSource;
+  /** How many bytes that were sent cannot have reached the endpoint, if the connection carries nothing else. */
+  readonly unsentBytes: number;
+  /** Carries a request from now on. `method` (`METHOD`) decides which responses have no body. */
+  begin(exchange: Exchange, method: number, hasBody: boolean): void;
+  /** Sends bytes. The first call has the complete head. */
+  send(bytes: Uint8Array): void;
+  /** Ends a body without chunks. The trailers are complete lines `name: value` with CRLF. */
+  sendEnd(trailers: Uint8Array): void;
+  /** Sends FIN after the bytes of another protocol. */
+  shutdown(): void;
+  /**
+   * Copies bytes of the request, which may be sent again. `at` bytes were copied before. Returns the length of the whole
+   * copy, or 0 if the request is not sent again.
+   */
+  copy(bytes: Uint8Array, at: number): number;
+  /** Returns the copy, which has this length. Must not be called when the carrier carries another request. */
+  copied(length: number): Uint8Array;
+  /** Must be called when the response is complete. `isReusable`: the carrier may carry another request. */
+  finish(isReusable: boolean): void;
+  /** Gives up the request. No method of the exchange is called any more. */
+  reset(): void;
+}
