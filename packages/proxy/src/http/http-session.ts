@@ -126,7 +126,11 @@ export class HttpSession
 
   onWorkerDrain(): void {
     // The first request of a connection is answered, because clients do not expect that a new connection ends.
-    if (!this.isEnded && this.#isKept && this.#phase === 'head' && !this.#reader.isInHead) this.#linger();
+    if (this.isEnded || !this.#isKept || this.#phase !== 'head' || this.#reader.isInHead) return;
+    const { drainIdleMs } = this.context;
+    if (drainIdleMs === 0) this.#linger();
+    // RFC 9112 §9.5: a client may send a request while the FIN is on its way, so active clients are told by a response.
+    else this.setDeadline(drainIdleMs);
   }
 
   onEnd(): void {

@@ -116,6 +116,8 @@ export interface RelayContext {
   readonly endpointConnections: EndpointConnections;
   /** Whether this proxy accepts no connections any more. Written only by the worker. */
   isDraining: boolean;
+  /** See the command `drain`. */
+  drainIdleMs: number;
   readonly accessLog: AccessLog;
   /** Called with an unexpected exception that ends a connection. */
   onInternalError(thrown: unknown): void;

@@ -16,6 +16,10 @@ const LAST_FLUSH_TIMEOUT_MS = 3_000;
 const LAST_LOG_TIMEOUT_MS = 1_000;
 /** How long a drain waits for a successor to take over before the listeners are closed. */
 const TAKEOVER_TIMEOUT_MS = 5_000;
+/** How long kept HTTP/1.1 connections may wait for a request in a drain, so that few requests meet the FIN of the proxy. */
+const DRAIN_IDLE_MS = 2_000;
+/** In a shorter drain, idle connections end at once, so that they end with FIN. */
+const MIN_DRAIN_WITH_IDLE_MS = 10_000;
 
 export class Supervisor {
   readonly components: ProxyComponents;
@@ -120,7 +124,7 @@ export class Supervisor {
     takeover.close();
     this.#hasReleasedNode = true;
     this.#onStateChange();
-    pool.post({ kind: 'drain' });
+    pool.post({ kind: 'drain', idleMs: drainMs < MIN_DRAIN_WITH_IDLE_MS ? 0 : DRAIN_IDLE_MS });
     await drainConnections({ pool, slots, clock, drainMs, abort: this.#abortDrain.signal });
     this.#stopFollowing.abort();
     maglev.close();

@@ -69,8 +69,11 @@ export type WorkerCommand =
   | { readonly kind: 'suspensions'; readonly suspensions: readonly Suspension[]; readonly now: number }
   | { readonly kind: 'open-listener'; readonly listener: ListenerConfig }
   | { readonly kind: 'close-listener'; readonly listener: ListenerConfig }
-  /** Ends connections that wait for their next request, and open connections after their next response. */
-  | { readonly kind: 'drain' }
+  /**
+   * Ends connections after their next response, which announces the end. `idleMs` is how long a kept HTTP/1.1 connection may
+   * wait for its next request.
+   */
+  | { readonly kind: 'drain'; readonly idleMs: number }
   | { readonly kind: 'terminate'; readonly outcome: Outcome }
   /** The worker answers with `mark-reached` when it has applied every command that was posted before this mark. */
   | { readonly kind: 'mark'; readonly sequence: number };

@@ -116,6 +116,7 @@ export class RelayWorker {
       buffers: new WorkerBuffers(),
       endpointConnections: new EndpointConnections(options.transport),
       isDraining: false,
+      drainIdleMs: 0,
       accessLog: new AccessLog({ buffer, wallClock: options.wallClock }),
       onInternalError,
       onConnectError: (code) => options.onConnectError?.(code),
@@ -192,7 +193,7 @@ export class RelayWorker {
         this.#listeners.close(command.listener.id);
         return;
       case 'drain':
-        this.#drain();
+        this.#drain(command.idleMs);
         return;
       case 'terminate':
         this.#terminateAll(command.outcome);
@@ -209,8 +210,9 @@ export class RelayWorker {
     this.#upstreams.applyChanges(patchMatcher(this.#matcher, changes));
   }
 
-  #drain(): void {
+  #drain(idleMs: number): void {
     this.#context.isDraining = true;
+    this.#context.drainIdleMs = idleMs;
     this.#context.endpointConnections.drain();
     for (const { sessions } of this.#services.all())
       this.#drainNotifications.add([...sessions], (session) => session.onWorkerDrain?.());

@@ -1,5 +1,7 @@
 // Tests how long the proxy keeps connections to endpoints and clients, and how many it opens.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { createEndpointStats, type EndpointStats, endpointKey } from '@weir/model';
@@ -102,9 +104,41 @@ for (const { name, transport } of TRANSPORTS) {
       using http = await startHttpWorker(transport, endpoint.endpoint);
       await using client = await http.client();
       await ask(client, GET);
-      http.worker.apply({ kind: 'drain' });
+      http.worker.apply({ kind: 'drain', idleMs: 0 });
       assert.deepEqual(await client.ended, { kind: 'end' });
       await eventually(() => assert.equal(endpoint.open, 0));
+    });
+
+    test('a drain closes idle connections after the time that it gives them for another request', async () => {
+      await using endpoint = await answeringEndpoint();
+      using http = await startHttpWorker(transport, endpoint.endpoint);
+      await using idle = await http.client();
+      await using active = await http.client();
+      for (const client of [idle, active]) await ask(client, GET);
+      http.worker.apply({ kind: 'drain', idleMs: 2_000 });
+      http.worker.tick(1);
+      assert.deepEqual(await ask(active, GET), { status: 200, body: 'ok', closes: true });
+      assert.deepEqual(await active.ended, { kind: 'end' });
+      http.worker.tick(3);
+      assert.deepEqual(await idle.ended, { kind: 'end' });
+    });
+
+    test('a drain answers the first request of an HTTP/2 connection, and then ends the connection', async () => {
+      await using endpoint = await answeringEndpoint();
+      using http = await startHttpWorker(transport, endpoint.endpoint);
+      const sessions = [0, 1].map(() => connectHttp2(`http://${http.worker.host}:${http.worker.port}`));
+      for (const session of sessions) await once(session, 'remoteSettings');
+      const statusOf = async (session: ClientHttp2Session): Promise<unknown> => {
+        const [headers] = await once(session.request({ ':path': '/' }).resume(), 'response');
+        return headers[':status'];
+      };
+      const [kept, unused] = sessions as [ClientHttp2Session, ClientHttp2Session];
+      assert.equal(await statusOf(kept), 200);
+      const ends = sessions.map((session) => once(session, 'close'));
+      http.worker.apply({ kind: 'drain', idleMs: 2_000 });
+      await ends[0];
+      assert.equal(await statusOf(unused), 200);
+      await ends[1];
     });
 
     test('a drain announces the end of a connection with its next response', async () => {
@@ -117,7 +151,7 @@ for (const { name, transport } of TRANSPORTS) {
       await waiting.send(GET);
       await incomplete.send(GET.slice(0, 20));
       await eventually(() => assert.equal(open.length, 1));
-      http.worker.apply({ kind: 'drain' });
+      http.worker.apply({ kind: 'drain', idleMs: 0 });
       endpoint.answer = (socket) => void socket.write(OK);
       open[0]?.write(OK);
       const rests: readonly (readonly [TestClient, string])[] = [

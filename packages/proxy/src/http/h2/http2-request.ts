@@ -261,8 +261,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
 
   onResponseData(bytes: Uint8Array, start: number, end: number): void {
     if (this.#isEnded) return;
-    const waiting = this.#owner.connection.sendData(this.#stream, bytes, start, end);
-    if (waiting > 0) this.#request?.source?.readStop();
+    this.#owner.connection.sendData(this.#stream, bytes, start, end);
   }
 
   onResponseEnd(trailers: HeadFields | undefined): void {
@@ -280,8 +279,10 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#owner.flush();
     if (this.#isEnded) return;
     this.#progress();
+    // Not before the end of the read: the response may be complete, and then the next request uses the connection.
     const source = this.#request?.source;
-    if (source !== undefined && !this.#owner.mayRead(this)) source.readStop();
+    if (source === undefined) return;
+    if (this.#stream.pending !== undefined || !this.#owner.mayRead(this)) source.readStop();
   }
 
   /** Reads the endpoint again. */

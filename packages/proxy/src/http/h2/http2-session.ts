@@ -36,6 +36,7 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
   #isInHead = false;
   #deadlineBeforeHead = 0;
   #isLingering = false;
+  #hadRequest = false;
   #isReading = false;
 
   constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
@@ -101,7 +102,8 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
   onEndpointUnavailable(): void {}
 
   onWorkerDrain(): void {
-    if (!this.isEnded) this.guarded(() => this.connection.drain());
+    // The first request of a connection is answered, because clients do not expect that a new connection ends.
+    if (!this.isEnded && this.#hadRequest) this.guarded(() => this.connection.drain());
   }
 
   onEnd(): void {
@@ -194,6 +196,8 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
     stream.consumer = request;
     this.startIdleTimeout();
     request.start(head, refusal);
+    this.#hadRequest = true;
+    if (this.context.isDraining && !this.isEnded) this.connection.drain();
     return request;
   }
 

@@ -117,6 +117,25 @@ test('relays a large body to a slow client without filling memory, and other req
   assert.equal(received, 32 * MEGABYTE);
 });
 
+test('uses a connection again whose response the client has not taken yet', async (context) => {
+  let connections = 0;
+  const at = await endpoint(context, (request, response) => {
+    if (request.socket.bytesWritten === 0) connections += 1;
+    response.end('more than the window');
+  });
+  const { fleet } = await fleetOf(context, plain(at));
+  const session = connectTo(context, fleet, { settings: { initialWindowSize: 4 } });
+  const waiting = session.request({ ':path': '/' });
+  await once(waiting, 'response');
+  for (let count = 0; count < 3; count += 1) {
+    assert.equal((await ask(session, { ':path': '/', ':method': 'HEAD' })).headers[':status'], 200);
+  }
+  assert.equal(connections, 1);
+  const parts: Buffer[] = [];
+  for await (const part of waiting) parts.push(part as Buffer);
+  assert.equal(Buffer.concat(parts).toString(), 'more than the window');
+});
+
 test('relays trailers in both directions, interim responses, HEAD, 204 and 304', async (context) => {
   const at = await endpoint(context, async (request, response) => {
     if (request.url === '/early') response.writeEarlyHints({ link: '</style.css>; rel=preload' });
