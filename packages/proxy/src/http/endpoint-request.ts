@@ -109,7 +109,7 @@ export class EndpointRequest implements Exchange, Sink {
   }
 
   /** Returns the line Set-Cookie if the sticky cookie of the client does not name the present endpoint. */
-  stickyCookieLine(client: { readonly isTls: boolean }): Uint8Array | undefined {
+  stickyCookieLine(client: { readonly isHttps: boolean }): Uint8Array | undefined {
     const { stats } = this;
     if (stats === undefined || stats === this.cookieEndpoint) return undefined;
     return this.#upstream.stickyCookie?.lineFor(stats, client);

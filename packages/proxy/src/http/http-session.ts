@@ -27,7 +27,6 @@ import {
 import { flush } from './message-output.ts';
 import { type MessageHandler, type MessageReader, type MessageRefusal, requestReader } from './message-reader.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
-import { ForwardedPeer } from './passes/forwarded.ts';
 import { reasonForRefusal } from './refusal-reason.ts';
 import type { Phase } from './session-phase.ts';
 import { output } from './worker-memory.ts';
@@ -36,7 +35,6 @@ export class HttpSession
   extends HttpConnection
   implements RequestOwner, RequestConnection, MessageHandler<RequestHeadParser>
 {
-  override readonly peer: ForwardedPeer;
   readonly #reader: MessageReader<RequestHeadParser> = requestReader();
   readonly #request: EndpointRequest;
   readonly #current = new CurrentRequest(this);
@@ -56,9 +54,6 @@ export class HttpSession
   constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
     super(client, info, options);
     const { context, upstream } = options;
-    const { address } = info.client;
-    const listener = info.destination;
-    this.peer = new ForwardedPeer({ address, listener, isTls: info.tls !== undefined, isTrusted: false });
     this.#request = new EndpointRequest(this, { context, upstream, client: info.client });
   }
 
@@ -273,7 +268,7 @@ export class HttpSession
     // If the endpoint answers before the request is complete, nobody reads the rest of the request.
     const closes = isDraining || this.#phase === 'body';
     const { sentAt } = this.#request;
-    const stickyCookieLine = this.#request.stickyCookieLine(this.peer);
+    const stickyCookieLine = this.#request.stickyCookieLine(this.#current);
     const options = this.#current.writeResponseHead(this, head, { sentAt, closes, stickyCookieLine });
     if (options !== undefined && head.status === SWITCHING_PROTOCOLS) this.#startOtherProtocol();
     return options;

@@ -1,4 +1,4 @@
-import type { EndpointStats } from '@weir/model/data-plane';
+import type { EndpointStats, NetworkSet } from '@weir/model/data-plane';
 import type { HandshakeQueue } from '../accept/handshake-queue.ts';
 import type { AccessLog } from '../access-log/access-log.ts';
 import type { EndpointConnections } from '../http/endpoint-connections.ts';
@@ -117,6 +117,8 @@ export interface RelayContext {
   /** Whether this proxy accepts no connections any more. Written only by the worker. */
   isDraining: boolean;
   readonly accessLog: AccessLog;
+  /** The HTTP proxies in front of Weir whose fields about the client, such as X-Forwarded-For, are believed. */
+  readonly trustForwarded: NetworkSet;
   /** Called with an unexpected exception that ends a connection. */
   onInternalError(thrown: unknown): void;
   /**
