@@ -272,8 +272,8 @@ export class EndpointRequest implements Exchange, Sink {
 
   /** Connects to an endpoint. `failure` is the reason of the answer if there is none to try. */
   #connect(failure: ErrorReason, attempt: Attempt): void {
-    const tls = endpointTlsOf(this.#upstream);
-    // Without its CAs, no endpoint can be verified.
+    const tls = endpointTlsOf(this.#upstream, this.#context.sealer);
+    // Without the CAs, no endpoint can be verified. Without the certificate, endpoints would refuse the handshake.
     if (tls === 'missing') {
       this.#owner.onRequestFailed('endpoint-failed');
       return;

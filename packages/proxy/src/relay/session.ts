@@ -1,4 +1,5 @@
 import type { EndpointStats, NetworkSet } from '@weir/model/data-plane';
+import type { Sealer } from '@weir/runtime/sealing';
 import type { HandshakeQueue } from '../accept/handshake-queue.ts';
 import type { AccessLog } from '../access-log/access-log.ts';
 import type { EndpointConnections } from '../http/endpoint-connections.ts';
@@ -114,6 +115,8 @@ export interface RelayContext {
   readonly handshakes: HandshakeQueue;
   readonly buffers: WorkerBuffers;
   readonly endpointConnections: EndpointConnections;
+  /** Opens the sealed keys of certificates for endpoints. Undefined if this proxy does not have the fleet's secret. */
+  readonly sealer: Sealer | undefined;
   /** Whether this proxy accepts no connections any more. Written only by the worker. */
   isDraining: boolean;
   readonly accessLog: AccessLog;

@@ -118,6 +118,7 @@ export class RelayWorker {
       handshakes: new HandshakeQueue({ turns: options.transport.turns, now: sliceClock }),
       buffers: new WorkerBuffers(),
       endpointConnections: new EndpointConnections(options.transport),
+      sealer: options.sealer,
       isDraining: false,
       accessLog: new AccessLog({ buffer, wallClock: options.wallClock }),
       trustForwarded: compileNetworks(options.trustForwarded ?? []),
