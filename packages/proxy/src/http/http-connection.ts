@@ -92,7 +92,8 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     this.info = info;
     this.options = options;
     const { address } = info.client;
-    const isTrusted = context.trustForwarded.contains(address);
+    const { trustForwarded } = context;
+    const isTrusted = !trustForwarded.isEmpty && trustForwarded.contains(address);
     this.peer = new ForwardedPeer({ address, listener: info.destination, isTls: info.tls !== undefined, isTrusted });
     this.#uncountedInput = info.uncountedBytes ?? 0;
     this.#countedBefore = Math.max(0, info.prereadBytes.length - this.#uncountedInput);
