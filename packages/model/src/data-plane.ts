@@ -45,6 +45,7 @@ export { createMatcher, type Matcher, movedResources, patchMatcher } from './mat
 export { compileNetworks, type NetworkSet } from './match/networks.ts';
 export {
   type Client,
+  type EndpointTlsTerms,
   endpointsSpeakHttp2,
   endpointTlsTerms,
   expectsClientHello,

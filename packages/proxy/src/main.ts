@@ -63,6 +63,7 @@ const CONFIG = {
     maxMs: 3_600_000,
   }),
   trustProxyProtocol: optional(list('WEIR_TRUST_PROXY_PROTOCOL', CIDR)),
+  trustForwarded: optional(list('WEIR_TRUST_FORWARDED', CIDR)),
   fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET_FORMAT)),
   stateDirectory: optional(path('WEIR_STATE')),
   transport: oneOf('WEIR_TRANSPORT', TRANSPORT_KINDS, { default: DEFAULT_TRANSPORT }),
@@ -104,7 +105,7 @@ await runProcess('weir-proxy', (control) => {
             );
           const hostWarnings = await kernelWarnings(options.transport);
           for (const advice of hostWarnings) log.warn({ advice }, 'a kernel setting of this host should be changed');
-          for (const advice of trustedProxyWarnings(options.trustProxyProtocol))
+          for (const advice of trustedProxyWarnings(options))
             log.warn({ advice }, 'clients can claim any source address');
           proxy = await startProxy({
             ...options,

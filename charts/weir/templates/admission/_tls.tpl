@@ -26,7 +26,8 @@ variables.hasTls && 'weir.dev/backend-tls-ca' in variables.own
 : 'is used at no port: TLS is terminated at no port with appProtocol: https or kubernetes.io/wss; set appProtocol, or remove this annotation'
 {{- end }}
 
-{{- define "weir.cel.backendServerName" -}}
+{{/* An annotation that depends on backend-tls-ca. */}}
+{{- define "weir.cel.ofBackendTls" -}}
 !variables.hasBackendTls ? 'can be honoured only with a valid weir.dev/backend-tls-ca; add that annotation, or remove this one'
 : {{ include "weir.cel.value" . }}
 {{- end }}

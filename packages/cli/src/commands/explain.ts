@@ -193,6 +193,9 @@ function tlsLines(tls: TlsTermination): string[] {
       ? []
       : [
           `requests at ${backend.ports.map((port) => `${port}/TCP`).join(', ')} are encrypted again; endpoints must present a certificate for ${backend.serverName} of a CA in Secret ${backend.caSecret}`,
+          ...(backend.certificateSecret === undefined
+            ? []
+            : [`endpoints get the certificate of Secret ${backend.certificateSecret}`]),
         ]),
     ...(httpsRedirectPort === undefined
       ? []

@@ -41,6 +41,7 @@ interface StandaloneCommandOptions extends ManifestOptions {
   readonly state?: string;
   readonly redis?: string;
   readonly trustProxyProtocol?: readonly string[];
+  readonly trustForwarded?: readonly string[];
   readonly kubeconfig?: string;
 }
 
@@ -64,6 +65,12 @@ export function addStandalone(program: Command, { terminal, finish }: CommandCon
       new Option(
         '--trust-proxy-protocol <cidr>',
         'network of load balancers whose connections must begin with a PROXY header (repeatable)',
+      ).argParser(appendCidr),
+    )
+    .addOption(
+      new Option(
+        '--trust-forwarded <cidr>',
+        'network of HTTP proxies whose X-Forwarded-* fields are believed (repeatable; default: nobody is believed)',
       ).argParser(appendCidr),
     )
     .option(

@@ -50,6 +50,8 @@ export interface StandaloneOptions extends Partial<FleetOptions> {
   readonly workers?: number;
   /** CIDRs of load balancers whose connections must begin with a PROXY header. */
   readonly trustProxyProtocol?: readonly string[];
+  /** CIDRs of HTTP proxies whose X-Forwarded-* fields are believed. */
+  readonly trustForwarded?: readonly string[];
   readonly state?: string;
   readonly redis?: RedisAccess | undefined;
   /** Kubeconfig of an API server. The EndpointSlices of this server replace the EndpointSlices of the manifests. */
@@ -138,8 +140,13 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
     {
       name: 'proxies',
       async start(signal) {
-        const { trustProxyProtocol, workers = availableParallelism(), transport = DEFAULT_TRANSPORT } = options;
-        for (const warning of [...trustedProxyWarnings(trustProxyProtocol), ...(await kernelWarnings(transport))])
+        const {
+          trustProxyProtocol,
+          trustForwarded,
+          workers = availableParallelism(),
+          transport = DEFAULT_TRANSPORT,
+        } = options;
+        for (const warning of [...trustedProxyWarnings(options), ...(await kernelWarnings(transport))])
           onWarning?.(warning);
         proxies = new FleetProxies({
           store,
@@ -155,6 +162,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
               adminToken,
               workers,
               trustProxyProtocol,
+              trustForwarded,
               transport,
               stateDirectory: state,
               onDrain: drained.resolve,

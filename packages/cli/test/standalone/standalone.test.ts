@@ -304,6 +304,7 @@ test('exits with 2 and one line if it cannot start', async () => {
       /--redis: Redis at .* refuses the connection/,
     ],
     [[...validArgs, '--trust-proxy-protocol', '10.0.0.1'], /Use a network such as 192\.0\.2\.0\/24/],
+    [[...validArgs, '--trust-forwarded', '10.0.0.1'], /Use a network such as 192\.0\.2\.0\/24/],
   ];
   for (const [args, message] of cases) {
     const { code, output } = await runWeirProcess(args);

@@ -11,7 +11,7 @@ import { type Route, type RouteKey, relaysHttp, routeKey, terminatingTlsPort } f
 
 /**
  * Routes by host, sorted by key. A host has several routes if Services of one namespace share the host by path prefix, and while the changes
- * that move the host to another Service are not all applied yet. Services that share a host with TLS have the same certificate.
+ * that move the host to another Service are not all applied yet. Services that share a host with TLS have the same CAs of client certificates.
  */
 type RoutesByHost = Map<string, readonly Route[]>;
 

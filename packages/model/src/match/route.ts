@@ -23,6 +23,8 @@ export interface Route {
    * they are missing, the route serves no client.
    */
   readonly certificates: readonly CertificateEntry[];
+  /** The certificate that the endpoints get; absent if they get none, or if it is missing. */
+  readonly endpointCertificate?: CertificateEntry;
   /** The zone of the listener's node; null if the node has none. */
   readonly zone: string | null;
   /** Whether the Service's `loadBalancerSourceRanges` admit the address of a client. */
@@ -64,6 +66,8 @@ export interface EndpointTlsTerms {
   readonly serverName: string;
   /** PEM of the CAs; undefined while they are missing. Until then no endpoint may be connected. */
   readonly authorities: string | undefined;
+  /** The certificate for the endpoints; null if they get none, undefined while it is missing. Until then no endpoint may be connected. */
+  readonly certificate: CertificateEntry | null | undefined;
 }
 
 /** Returns undefined if the endpoints of the route expect no TLS from the proxies. */
@@ -71,13 +75,15 @@ export function endpointTlsTerms({
   settings: { tls },
   listener,
   certificates,
-}: Pick<Route, 'settings' | 'listener' | 'certificates'>): EndpointTlsTerms | undefined {
+  endpointCertificate,
+}: Pick<Route, 'settings' | 'listener' | 'certificates' | 'endpointCertificate'>): EndpointTlsTerms | undefined {
   if (listener.protocol !== 'TCP' || tls?.backend?.ports.includes(listener.port) !== true) return undefined;
   // Only the first certificate of a Service has the CAs. The route may lack it for a short time.
   const authorities = certificates.find(
     ({ backendAuthorities }) => backendAuthorities !== undefined,
   )?.backendAuthorities;
-  return { serverName: tls.backend.serverName, authorities };
+  const { serverName, certificateSecret } = tls.backend;
+  return { serverName, authorities, certificate: certificateSecret === undefined ? null : endpointCertificate };
 }
 
 /** Whether two routes get their certificates and the CAs of client certificates from the same Secrets. */
@@ -142,6 +148,7 @@ export interface RouteInput {
   /** The endpoints entries of the listener's port. */
   readonly chunks: readonly EndpointsEntry[];
   readonly sourceRangeCheck: SourceRangeCheck;
+  /** All certificates of the Service, for clients and endpoints. */
   readonly certificates: readonly CertificateEntry[];
 }
 
@@ -154,8 +161,12 @@ export function compileRoute(listener: ListenerEntry, service: ServiceEntry, par
   const { settings } = service;
   if (settings === null) throw new Error(`invalid table: Service ${service.uid} has a listener but no settings`);
   const isTls = terminatingTlsPort({ settings, listener }) !== undefined;
+  const endpointCertificate = isTls ? certificates.find(isForEndpoints) : undefined;
+  const forClients =
+    endpointCertificate === undefined ? certificates : certificates.filter((each) => each !== endpointCertificate);
   return {
-    certificates: isTls ? certificates : NO_CERTIFICATES,
+    certificates: isTls ? forClients : NO_CERTIFICATES,
+    ...(endpointCertificate && { endpointCertificate }),
     key: routeKey(listener),
     listener,
     service,
@@ -164,6 +175,10 @@ export function compileRoute(listener: ListenerEntry, service: ServiceEntry, par
     zone,
     allowsSource: sourceRangeCheck.allowsSource,
   };
+}
+
+function isForEndpoints({ forEndpoints }: CertificateEntry): boolean {
+  return forEndpoints === true;
 }
 
 const NO_CERTIFICATES: readonly CertificateEntry[] = Object.freeze([]);

@@ -77,15 +77,31 @@ export interface TlsTermination {
 export interface BackendTls {
   /** Name of the Secret, in the Service's namespace, that holds the CAs of the endpoints' certificates. */
   readonly caSecret: string;
+  /** Name of the Secret with the certificate that the proxies show to the endpoints; absent if they show none. */
+  readonly certificateSecret?: string;
   /** The name that each endpoint's certificate must have, and the server name that the proxies send. */
   readonly serverName: string;
   /** The TLS ports whose endpoints expect TLS; never empty. */
   readonly ports: readonly number[];
 }
 
-/** Returns the names of all Secrets with certificates, in the order of preference. */
+/** Returns the names of all Secrets with certificates for clients, in the order of preference. */
 export function certificateSecretsOf({ secret, otherSecrets = [] }: TlsTermination): readonly string[] {
   return [secret, ...otherSecrets];
+}
+
+/** A Secret with a certificate and its private key. */
+export interface KeySecret {
+  readonly name: string;
+  /** The place of the certificate's entry, see `certificateId`. */
+  readonly position: number | 'endpoints';
+}
+
+/** Returns all Secrets whose private keys the proxies need: those of `certificateSecretsOf`, then that for the endpoints. */
+export function keySecretsOf(tls: TlsTermination): readonly KeySecret[] {
+  const secrets = certificateSecretsOf(tls).map((name, position): KeySecret => ({ name, position }));
+  const name = tls.backend?.certificateSecret;
+  return name === undefined ? secrets : [...secrets, { name, position: 'endpoints' }];
 }
 
 export interface TlsPort {

@@ -4,7 +4,7 @@ import { PLAIN_HTTP_PORT } from '../match/route.ts';
 import { joinItems, portText, quote } from '../message-text.ts';
 import type { ServiceObject, ServicePort } from '../snapshot.ts';
 import { type Annotation, pattern } from './annotation-grammar.ts';
-import type { ServiceSettings, TlsPort } from './service-settings.ts';
+import type { BackendTls, ServiceSettings, TlsPort } from './service-settings.ts';
 import { ANNOTATION_PREFIX } from './service-settings.ts';
 
 /** The API server's grammar for names of Secrets: an RFC 1123 subdomain. */
@@ -21,6 +21,13 @@ const SECRET_NAMES = {
   pattern: `^${NAME_PATTERN}( *, *${NAME_PATTERN}){0,${MAX_CERTIFICATES - 1}}$`,
   maxLength: MAX_CERTIFICATES * (MAX_NAME_LENGTH + 2),
   expected: `the name of a Secret in the namespace of the Service, or up to ${MAX_CERTIFICATES} names, comma separated`,
+} as const;
+
+const SERVER_NAME = {
+  // The last label begins with a letter, so that an IP address is no server name.
+  pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?[.])*[a-z]([a-z0-9-]{0,61}[a-z0-9])?$',
+  maxLength: MAX_NAME_LENGTH,
+  expected: 'a DNS name in lower case that the certificates of the pods contain, such as shop.internal',
 } as const;
 
 /** The TLS annotations. They are parsed in this order, after `tls-passthrough`. */
@@ -40,7 +47,11 @@ export const TLS_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
       tls === undefined ? {} : { tls: { ...tls, backend: { caSecret, serverName: '', ports: [] } } },
     ),
   ),
-  'backend-tls-server-name': backendServerName(),
+  'backend-tls-server-name': withBackendTls(SERVER_NAME, (serverName, backend) => ({ ...backend, serverName })),
+  'backend-tls-secret': withBackendTls(SECRET_NAME, (certificateSecret, backend) => ({
+    ...backend,
+    certificateSecret,
+  })),
   // Only checks that `tls-secret` is set. `withTlsPorts` parses the value, because parsing needs the ports of the Service.
   'tls-ports': withTls({ grammar: { kind: 'ports' }, parse: () => ({}) }),
 };
@@ -68,16 +79,13 @@ export function withTls({ grammar, parse }: Annotation): Annotation {
   };
 }
 
-function backendServerName(): Annotation {
-  const { grammar, parse } = pattern(
-    {
-      // The last label begins with a letter, so that an IP address is no server name.
-      pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?[.])*[a-z]([a-z0-9-]{0,61}[a-z0-9])?$',
-      maxLength: MAX_NAME_LENGTH,
-      expected: 'a DNS name in lower case that the certificates of the pods contain, such as shop.internal',
-    },
-    (serverName, { tls }) =>
-      tls?.backend === undefined ? {} : { tls: { ...tls, backend: { ...tls.backend, serverName } } },
+/** An annotation that is refused without `backend-tls-ca`. */
+function withBackendTls(
+  syntax: Parameters<typeof pattern>[0],
+  add: (value: string, backend: BackendTls) => BackendTls,
+): Annotation {
+  const { grammar, parse } = pattern(syntax, (value, { tls }) =>
+    tls?.backend === undefined ? {} : { tls: { ...tls, backend: add(value, tls.backend) } },
   );
   return {
     grammar,

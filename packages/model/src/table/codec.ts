@@ -26,6 +26,12 @@ const PATH_PREFIX_SCHEMA_VERSION = 4;
  */
 const BACKEND_TLS_SCHEMA_VERSION = 5;
 
+/**
+ * The schema version of certificates for endpoints. A reader without support must skip them, because that reader would show them to
+ * clients.
+ */
+const ENDPOINT_CERTIFICATE_SCHEMA_VERSION = 6;
+
 type Check = (value: unknown) => boolean;
 
 /** Returns the entry as JSON, with the schema version in an additional field `v`. */
@@ -35,6 +41,7 @@ export function encodeEntry(entry: Entry): string {
 
 function versionOf(entry: Entry): number {
   if (entry.kind === 'listener' && entry.shared === true) return SHARED_LISTENER_SCHEMA_VERSION;
+  if (entry.kind === 'certificate' && entry.forEndpoints === true) return ENDPOINT_CERTIFICATE_SCHEMA_VERSION;
   if (entry.kind === 'service' && entry.settings?.tls?.backend !== undefined) return BACKEND_TLS_SCHEMA_VERSION;
   if (entry.kind === 'service' && entry.settings?.pathPrefix !== undefined) return PATH_PREFIX_SCHEMA_VERSION;
   if (entry.kind === 'service' && entry.settings?.tls !== undefined) return TLS_TERMINATION_SCHEMA_VERSION;
@@ -107,6 +114,7 @@ const isVersion = isOneOf(
   TLS_TERMINATION_SCHEMA_VERSION,
   PATH_PREFIX_SCHEMA_VERSION,
   BACKEND_TLS_SCHEMA_VERSION,
+  ENDPOINT_CERTIFICATE_SCHEMA_VERSION,
 );
 const optional =
   (check: Check): Check =>
@@ -162,7 +170,9 @@ const SETTINGS = objectOf({
       clientCaSecret: nullOr(isText),
       httpsRedirectPort: optional(isPort),
       hstsMaxAgeSeconds: optional(isCount),
-      backend: optional(objectOf({ caSecret: isText, serverName: isText, ports: listOf(isPort) })),
+      backend: optional(
+        objectOf({ caSecret: isText, certificateSecret: optional(isText), serverName: isText, ports: listOf(isPort) }),
+      ),
     }),
   ),
   httpPorts: optional(listOf(isPort)),
@@ -222,6 +232,7 @@ const ENTRY_SHAPES = shapesOf<Entry['kind']>({
     notAfter: Number.isSafeInteger,
     clientAuthorities: nullOr(isText),
     backendAuthorities: optional(isText),
+    forEndpoints: optional(isOneOf(true)),
     ocsp: optional(objectOf({ response: isText, thisUpdate: Number.isSafeInteger, nextUpdate: Number.isSafeInteger })),
   },
   listener: {

@@ -107,6 +107,8 @@ export interface CertificateEntry {
    * a Service has the CAs.
    */
   readonly backendAuthorities?: string;
+  /** Present if the proxies show the certificate to endpoints, and not to clients. */
+  readonly forEndpoints?: true;
   /** The OCSP response that clients get with the certificate; absent if there is none. */
   readonly ocsp?: OcspResponse;
 }
@@ -167,9 +169,12 @@ export const MAX_ENDPOINTS_PER_ENTRY = 100;
 export const nodeId = (name: string): string => `node/${name}`;
 export const tenantId = (name: string): string => `tenant/${name}`;
 export const serviceId = (uid: string): string => `service/${uid}`;
-/** Returns the id of a certificate entry. `index` is the position of the Secret among the Secrets of the Service. */
-export const certificateId = (service: string, index = 0): string =>
-  index === 0 ? `certificate/${service}` : `certificate/${service}/${index}`;
+/**
+ * Returns the id of a certificate entry. `position` is the position of the Secret in `certificateSecretsOf`; `endpoints` for
+ * the certificate that the endpoints get.
+ */
+export const certificateId = (service: string, position: number | 'endpoints' = 0): string =>
+  position === 0 ? `certificate/${service}` : `certificate/${service}/${position}`;
 
 /** Returns the id of the entry of an exclusive listener. */
 export function listenerId(binding: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>): string {

@@ -2,7 +2,7 @@ import { secretPath } from '../certificate-validity.ts';
 import { diffLists } from '../compare.ts';
 import type { SecretAccess } from '../fleet-settings.ts';
 import type { RefusalReason } from '../reason.ts';
-import { certificateSecretsOf, type TlsTermination } from '../settings/service-settings.ts';
+import { type KeySecret, keySecretsOf, type TlsTermination } from '../settings/service-settings.ts';
 import type { CertificateValidity, SecretObject, ServiceObject, Snapshot, UnusableSecret } from '../snapshot.ts';
 import { type CertificateEntry, certificateId } from '../table/entry.ts';
 import { dayOf, minuteOf, periodsOf } from '../usage/period.ts';
@@ -78,8 +78,8 @@ export class SecretIndex {
    */
   credentialsFor(service: ServiceObject, tls: TlsTermination): TlsCredentials {
     const certificates: CertificateEntry[] = [];
-    for (const index of certificateSecretsOf(tls).keys()) {
-      const credential = this.credentialFor(service, tls, index);
+    for (const secret of keySecretsOf(tls)) {
+      const credential = this.credentialFor(service, tls, secret);
       if (credential.kind === 'refused') return credential;
       certificates.push(credential.certificate);
     }
@@ -87,20 +87,23 @@ export class SecretIndex {
   }
 
   /** Returns the certificate entry for one Secret of a Service, or why the Secret cannot be used. */
-  credentialFor({ uid, namespace }: ServiceObject, tls: TlsTermination, index: number): TlsCredential {
-    const secret = certificateSecretsOf(tls)[index] ?? tls.secret;
-    const refusal = this.#refusalOf(namespace, secret, 'tls-secret');
+  credentialFor({ uid, namespace }: ServiceObject, tls: TlsTermination, { name, position }: KeySecret): TlsCredential {
+    const forEndpoints = position === 'endpoints';
+    const annotation = forEndpoints ? 'backend-tls-secret' : 'tls-secret';
+    const refusal = this.#refusalOf(namespace, name, annotation);
     if (refusal !== undefined) return { kind: 'refused', refusal };
-    const certificate = this.#byPath.get(secretPath(namespace, secret))?.certificate;
+    const certificate = this.#byPath.get(secretPath(namespace, name))?.certificate;
     if (certificate?.kind !== 'good')
-      return refused('InvalidCertificate', this.#unusableText(secret, 'tls-secret', certificate ?? MISSING_KEY_PAIR));
-    const outdated = this.#outdatedText(namespace, secret, certificate);
+      return refused('InvalidCertificate', this.#unusableText(name, annotation, certificate ?? MISSING_KEY_PAIR));
+    const outdated = this.#outdatedText(secretPath(namespace, name), annotation, certificate);
     if (outdated !== undefined) return refused('InvalidCertificate', outdated);
     const { chain, keyDigest, sealedKey, notAfter, ocsp } = certificate;
-    const id = certificateId(uid, index);
+    const id = certificateId(uid, position);
+    const pair = { kind: 'certificate', id, service: uid, chain, keyDigest, sealedKey, notAfter } as const;
+    if (forEndpoints) return { kind: 'good', certificate: { ...pair, clientAuthorities: null, forEndpoints } };
     const staple = ocsp === undefined ? {} : { ocsp };
-    const entry = { kind: 'certificate', id, service: uid, chain, keyDigest, sealedKey, notAfter, ...staple } as const;
-    if (index > 0) return { kind: 'good', certificate: { ...entry, clientAuthorities: null } };
+    const entry = { ...pair, ...staple };
+    if (position > 0) return { kind: 'good', certificate: { ...entry, clientAuthorities: null } };
     const { clientCaSecret, backend } = tls;
     const clients = clientCaSecret === null ? null : this.#authoritiesIn(namespace, clientCaSecret, 'client-ca-secret');
     if (clients !== null && typeof clients !== 'string') return clients;
@@ -122,16 +125,17 @@ export class SecretIndex {
 
   /** Returns a warning about the certificate of a Service that expires first, if it expires soon; otherwise undefined. */
   expiryText({ namespace }: ServiceObject, tls: TlsTermination): string | undefined {
-    let first: { readonly secret: string; readonly notAfter: number } | undefined;
-    for (const secret of certificateSecretsOf(tls)) {
-      const path = secretPath(namespace, secret);
+    let first: (KeySecret & { readonly notAfter: number }) | undefined;
+    for (const { name, position } of keySecretsOf(tls)) {
+      const path = secretPath(namespace, name);
       const certificate = this.#byPath.get(path)?.certificate;
       if (certificate?.kind !== 'good' || this.#validity.get(path) !== 'expiring') continue;
       const { notAfter } = certificate;
-      if (first === undefined || notAfter < first.notAfter) first = { secret, notAfter };
+      if (first === undefined || notAfter < first.notAfter) first = { name, position, notAfter };
     }
     if (first === undefined) return undefined;
-    return `the certificate of Secret "${first.secret}" expires on ${dayOf(first.notAfter)}; renew it, because clients reject it afterwards`;
+    const peers = first.position === 'endpoints' ? 'pods' : 'clients';
+    return `the certificate of Secret "${first.name}" expires on ${dayOf(first.notAfter)}; renew it, because ${peers} reject it afterwards`;
   }
 
   /** Returns why the Secret cannot be read; undefined if it is in the snapshot. */
@@ -152,7 +156,7 @@ export class SecretIndex {
       );
     if (this.#byPath.has(secretPath(namespace, name))) return undefined;
     const command =
-      annotation === 'tls-secret'
+      annotation === 'tls-secret' || annotation === 'backend-tls-secret'
         ? `kubectl create secret tls ${name} --cert=FILE --key=FILE`
         : `kubectl create secret generic ${name} --from-file=ca.crt=FILE`;
     return {
@@ -162,12 +166,13 @@ export class SecretIndex {
   }
 
   #outdatedText(
-    namespace: string,
-    secret: string,
+    path: string,
+    annotation: string,
     { notBefore, notAfter }: { notBefore: number; notAfter: number },
   ): string | undefined {
-    const validity = this.#validity.get(secretPath(namespace, secret));
-    const subject = `the certificate of Secret "${secret}" (annotation weir.dev/tls-secret)`;
+    const validity = this.#validity.get(path);
+    const name = path.slice(path.indexOf('/') + 1);
+    const subject = `the certificate of Secret "${name}" (annotation weir.dev/${annotation})`;
     if (validity === 'expired')
       return `${subject} expired on ${dayOf(notAfter)}; put a new certificate into the Secret`;
     if (validity === 'early')

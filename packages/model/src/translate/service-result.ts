@@ -2,7 +2,7 @@ import type { FleetSettings } from '../fleet-settings.ts';
 import { countOf, joinItems, joinSentences, portsText } from '../message-text.ts';
 import type { DegradedReason } from '../reason.ts';
 import { reservationFor } from '../reserved-ports.ts';
-import { certificateSecretsOf, type ServiceSettings } from '../settings/service-settings.ts';
+import { keySecretsOf, type ServiceSettings } from '../settings/service-settings.ts';
 import type { ServiceObject, ServicePort } from '../snapshot.ts';
 import {
   type CertificateEntry,
@@ -28,7 +28,7 @@ export interface ServiceResult {
   readonly accepted: ServiceEntry['accepted'];
   readonly degraded: readonly StatusReason<DegradedReason>[];
   readonly settings: ServiceSettings | null;
-  /** The certificates that clients get; empty if the proxies do not terminate TLS for the Service. */
+  /** The certificates that clients and endpoints get; empty if the proxies do not terminate TLS for the Service. */
   readonly certificates: readonly CertificateEntry[];
   readonly ports: readonly PortEntry[];
   readonly pool: string | null;
@@ -142,10 +142,10 @@ function servedCertificatesFor(
 ): ServedCertificates {
   if (tls === undefined) return { certificates: [], kept: [] };
   const kept: CertificateEntry[] = [];
-  const certificates = certificateSecretsOf(tls).flatMap((_, index) => {
-    const credential = secrets.credentialFor(service, tls, index);
+  const certificates = keySecretsOf(tls).flatMap((secret) => {
+    const credential = secrets.credentialFor(service, tls, secret);
     if (credential.kind === 'good') return [credential.certificate];
-    const last = allocation?.certificates.find(({ id }) => id === certificateId(service.uid, index));
+    const last = allocation?.certificates.find(({ id }) => id === certificateId(service.uid, secret.position));
     if (last === undefined) return [];
     kept.push(last);
     return [last];

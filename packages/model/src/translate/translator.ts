@@ -6,7 +6,7 @@ import { diffLists, type ListDiff } from '../compare.ts';
 import type { FleetSettings } from '../fleet-settings.ts';
 import type { Problem } from '../problem.ts';
 import { serviceSettingsFor } from '../settings/parse-settings.ts';
-import { certificateSecretsOf } from '../settings/service-settings.ts';
+import { keySecretsOf } from '../settings/service-settings.ts';
 import type { ServiceObject, Snapshot } from '../snapshot.ts';
 import type { RoutingTable } from '../table/table.ts';
 import { type Allocations, portKey, portKeyOfResource, servedPortNames } from './allocate/allocations.ts';
@@ -304,7 +304,11 @@ function secretsNamedBy({ service, allocation }: ServiceRecord): readonly string
   return [requested, allocation?.settings.tls].flatMap((tls) =>
     tls === undefined
       ? []
-      : [...certificateSecretsOf(tls), tls.clientCaSecret ?? tls.secret, tls.backend?.caSecret ?? tls.secret],
+      : [
+          ...keySecretsOf(tls).map(({ name }) => name),
+          tls.clientCaSecret ?? tls.secret,
+          tls.backend?.caSecret ?? tls.secret,
+        ],
   );
 }
 

@@ -146,6 +146,33 @@ describe('weir.dev/backend-tls-ca', () => {
   });
 });
 
+describe('weir.dev/backend-tls-secret', () => {
+  const BACKEND = { 'tls-secret': 's', 'backend-tls-ca': 'pods', 'backend-tls-server-name': 'shop.internal' };
+  const encrypted = port(8443, { name: 'pods', appProtocol: 'https' });
+
+  test('names the certificate that the pods get', () => {
+    const parsed = read({ ...BACKEND, 'backend-tls-secret': 'proxies' }, [encrypted]);
+    assert.ok(parsed.kind === 'settings');
+    assert.deepEqual(parsed.settings.tls?.backend, {
+      caSecret: 'pods',
+      certificateSecret: 'proxies',
+      serverName: 'shop.internal',
+      ports: [8443],
+    });
+  });
+
+  test('is refused with an invalid name, and without CAs', () => {
+    assert.match(
+      mistakesIn({ ...BACKEND, 'backend-tls-secret': 'a,b' }, [encrypted])[0] ?? '',
+      /backend-tls-secret: "a,b" is not allowed; use the name of a Secret in the namespace of the Service/,
+    );
+    assert.match(
+      mistakesIn({ 'tls-secret': 's', 'backend-tls-secret': 'proxies' })[0] ?? '',
+      /backend-tls-secret: "proxies" can be honoured only with a valid weir\.dev\/backend-tls-ca/,
+    );
+  });
+});
+
 describe('weir.dev/tls-ports', () => {
   const ports = [...HTTPS, port(8443, { name: 'admin' }), port(53, { name: 'dns', protocol: 'UDP' })];
   const portsOf = (value: string) =>

@@ -5,6 +5,7 @@
 // 4. `TcpSession` (relay/tcp-session.ts) connects to an endpoint and relays, throttles and counts the bytes until the end.
 import {
   expectsClientHello,
+  hasSameCredentials,
   type NetworkSet,
   type Route,
   routeRefusalFor,
@@ -14,6 +15,7 @@ import type { RequestRouter } from '../http/request-router.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { DescriptorLimiter } from '../limits/descriptor-limit.ts';
 import type { Outcome } from '../metering/outcome.ts';
+import { hasCertificateFor } from '../protocol/choose-certificate.ts';
 import { TLS_ALERT, type TlsAlert } from '../protocol/tls-alert.ts';
 import type { TlsContexts } from '../protocol/tls-contexts.ts';
 import { type DownstreamInfo, downstreamInfoOf } from '../relay/downstream-info.ts';
@@ -296,20 +298,30 @@ const MAX_ASKED_SERVICES = 16;
 
 /**
  * Decides about a client of a shared listener after its ClientHello. Several Services share a server name only if they
- * serve HTTP with the same certificate. Any of them can then have the connection, because each request is routed again.
+ * serve HTTP. Any of them can then have the connection, because each request is routed again. The Services with a
+ * certificate for the server name are asked first.
  */
 function routeOnSharedListener(
   upstreams: readonly Upstream[],
-  client: Pick<DownstreamInfo, 'client'>,
+  info: Pick<DownstreamInfo, 'client' | 'serverName'>,
   routing: SharedListenerRouting,
 ): SharedDecision {
   let refusal: SharedDecision | undefined;
-  for (const upstream of upstreams.slice(0, MAX_ASKED_SERVICES)) {
-    const decision = askService(upstream, client, routing);
+  for (const upstream of certifiedFirst(upstreams.slice(0, MAX_ASKED_SERVICES), info.serverName)) {
+    const decision = askService(upstream, info, routing);
     if (decision.kind === 'admitted') return { ...decision, upstream };
     refusal ??= decision;
   }
   return refusal ?? REFUSED_UNKNOWN_HOST;
+}
+
+/** Returns the upstreams in the same order, but with those that have a certificate for the server name first. */
+function certifiedFirst(upstreams: readonly Upstream[], serverName: string | null): readonly Upstream[] {
+  const [first] = upstreams;
+  if (first === undefined || upstreams.length === 1 || serverName === null) return upstreams;
+  if (upstreams.every(({ route }) => hasSameCredentials(route, first.route))) return upstreams;
+  const isCertified = ({ route }: Upstream): boolean => hasCertificateFor(route.certificates, serverName);
+  return [...upstreams.filter(isCertified), ...upstreams.filter((upstream) => !isCertified(upstream))];
 }
 
 /** Checks suspension, source ranges and limits, because the Service was not known before. */

@@ -1,6 +1,7 @@
 // The members of a line of the access log. The docs list them (docs/access-log.md).
-import type { Endpoint } from '@weir/model/data-plane';
+import type { Endpoint, NetworkSet } from '@weir/model/data-plane';
 import type { AnswerReason } from '../http/current-request.ts';
+import { forwardedClientOf } from '../http/forwarded-client.ts';
 import { FIELD, type HeadFields } from '../http/h1/head-fields.ts';
 import type { RequestLine } from '../http/h1/request-line.ts';
 import { asciiBytes, ByteWriter } from '../http/passes/byte-writer.ts';
@@ -22,6 +23,8 @@ export interface RequestToLog {
   readonly client: LoggedClient;
   readonly id: LoggedRequestId;
   readonly isHttp2: boolean;
+  /** The proxies in front of Weir, see `RelayContext`. */
+  readonly trustForwarded: NetworkSet;
 }
 
 /** A parsed head of HTTP/1.1, or of HTTP/2 that is presented as one. */
@@ -47,8 +50,14 @@ const QUERY: Uint8Array = asciiBytes(',"query":');
 const NO_TARGET: Uint8Array = asciiBytes('","method":null,"host":null,"path":null');
 
 /** Writes the members from `client` to `path`, and `query` if the Service asks for query strings. */
-export function writeTarget(out: ByteWriter, { head, client }: RequestToLog, hasQuery: boolean): void {
-  out.bytes(textsOf(client).client);
+export function writeTarget(out: ByteWriter, { head, client, trustForwarded }: RequestToLog, hasQuery: boolean): void {
+  const isForwarded = head !== undefined && client.peer.isTrusted;
+  const forwardedClient = isForwarded ? forwardedClientOf(head.fields, trustForwarded) : undefined;
+  if (forwardedClient === undefined) out.bytes(textsOf(client).client);
+  else {
+    out.bytes(CLIENT);
+    out.bytes(asciiBytes(forwardedClient));
+  }
   if (head === undefined) {
     out.bytes(NO_TARGET);
     return;

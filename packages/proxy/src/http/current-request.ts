@@ -63,6 +63,8 @@ export class CurrentRequest {
   hasBody = false;
   /** The endpoint that the sticky cookie of the client names, if any. */
   cookieEndpoint: EndpointStats | undefined;
+  /** Whether the client uses HTTPS, see `RequestContext`. */
+  isHttps = false;
   /** Whether a part of the response was written for the client. */
   hasResponse = false;
   /** Whether the connection must end after the response. */
@@ -106,6 +108,7 @@ export class CurrentRequest {
     this.#isChunked = head.framing.kind === 'chunked' && !this.#sendsHttp2;
     const refusal = writeRequest(head, { peer, routed: isRouted ? routed : undefined, webSocketKeyLine });
     this.#responseFilters = isRouted ? routed.responseFilters : undefined;
+    this.isHttps = writtenRequest.isHttps;
     this.cookieEndpoint = writtenRequest.cookieEndpoint;
     this.#isWebSocket = writtenRequest.isWebSocket;
     this.closesAfterResponse = writtenRequest.closes;
@@ -113,7 +116,7 @@ export class CurrentRequest {
     return (
       this.#limitRefusal(head.framing.length) ??
       refusal ??
-      (httpsRedirectPort(route) === undefined ? undefined : 'redirect')
+      (this.isHttps || httpsRedirectPort(route) === undefined ? undefined : 'redirect')
     );
   }
 
@@ -171,11 +174,11 @@ export class CurrentRequest {
 
   /** The same, but leaves the head in `edit`. */
   editResponseHead(head: ResponseHead, { sentAt, closes, stickyCookieLine }: ResponseOptions): number | undefined {
-    const { peer, route, now } = this.#connection;
+    const { route, now } = this.#connection;
     const { status } = head;
     const client = {
       minorVersion: this.#clientMinorVersion,
-      isTls: peer.isTls,
+      isHttps: this.isHttps,
       isWebSocket: this.#isWebSocket,
       filters: this.#responseFilters,
       hstsLine: hstsLineFor(route),

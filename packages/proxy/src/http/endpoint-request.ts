@@ -121,7 +121,7 @@ export class EndpointRequest implements Exchange, Sink {
   }
 
   /** Returns the line Set-Cookie if the sticky cookie of the client does not name the present endpoint. */
-  stickyCookieLine(client: { readonly isTls: boolean }): Uint8Array | undefined {
+  stickyCookieLine(client: { readonly isHttps: boolean }): Uint8Array | undefined {
     const { stats } = this;
     if (stats === undefined || stats === this.cookieEndpoint) return undefined;
     return this.#upstream.stickyCookie?.lineFor(stats, client);
@@ -293,8 +293,8 @@ export class EndpointRequest implements Exchange, Sink {
 
   /** Connects to an endpoint. `failure` is the reason of the answer if there is none to try. */
   #connect(failure: ErrorReason, attempt: Attempt): void {
-    const tls = endpointTlsOf(this.#upstream);
-    // Without its CAs, no endpoint can be verified.
+    const tls = endpointTlsOf(this.#upstream, this.#context.sealer);
+    // Without the CAs, no endpoint can be verified. Without the certificate, endpoints would refuse the handshake.
     if (tls === 'missing') {
       this.#owner.onRequestFailed('endpoint-failed');
       return;

@@ -1,5 +1,12 @@
 import type { SecureContext } from 'node:tls';
-import { type EndpointStats, endpointTlsTerms, type Route } from '@weir/model/data-plane';
+import {
+  type CertificateEntry,
+  type EndpointStats,
+  type EndpointTlsTerms,
+  endpointTlsTerms,
+  type Route,
+} from '@weir/model/data-plane';
+import type { Sealer } from '@weir/runtime/sealing';
 import type { SocketAddress, StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import { loadNodeTls } from '../transport/tls/node-tls.ts';
 import { connectTls } from '../transport/tls/tls-stream.ts';
@@ -8,19 +15,37 @@ import type { Upstream } from '../upstream/upstream.ts';
 const HTTP_1_1 = 'http/1.1';
 
 /**
- * TLS to the endpoints of one upstream: which certificates are accepted, and the sessions that can be resumed. A session
- * belongs to one endpoint and to these terms, so that no session outlives the CAs with which it was verified.
+ * TLS to the endpoints of one upstream: which certificates are accepted, which certificate the endpoints get, and the
+ * sessions that can be resumed. A session belongs to one endpoint and to these terms, so that no session outlives the
+ * certificates with which both sides were verified.
  */
 export class EndpointTls {
   readonly serverName: string;
-  readonly authorities: string;
+  readonly #terms: CompleteTerms;
   readonly #context: SecureContext;
   readonly #sessions = new WeakMap<EndpointStats, Buffer>();
 
-  constructor(serverName: string, authorities: string) {
+  /** `key` is the private key of the certificate of the terms. Throws if OpenSSL does not accept a certificate. */
+  constructor(terms: CompleteTerms, key: string | undefined) {
+    const { serverName, authorities, certificate } = terms;
     this.serverName = serverName;
-    this.authorities = authorities;
-    this.#context = loadNodeTls().createSecureContext({ ca: authorities, minVersion: 'TLSv1.2' });
+    this.#terms = terms;
+    this.#context = loadNodeTls().createSecureContext({
+      ca: authorities,
+      minVersion: 'TLSv1.2',
+      ...(certificate && key !== undefined && { cert: certificate.chain, key }),
+    });
+  }
+
+  /** Whether the connections and sessions of this object may be used under these terms. */
+  matches({ serverName, authorities, certificate }: EndpointTlsTerms): boolean {
+    const own = this.#terms;
+    return (
+      own.serverName === serverName &&
+      own.authorities === authorities &&
+      own.certificate?.chain === certificate?.chain &&
+      own.certificate?.keyDigest === certificate?.keyDigest
+    );
   }
 
   connect(stats: EndpointStats, events: StreamEvents): TcpStream {
@@ -36,6 +61,12 @@ export class EndpointTls {
   }
 }
 
+/** Terms that lack nothing. */
+interface CompleteTerms extends EndpointTlsTerms {
+  readonly authorities: string;
+  readonly certificate: CertificateEntry | null;
+}
+
 interface KnownTls {
   readonly route: Route;
   readonly tls: EndpointTls | 'none' | 'missing';
@@ -44,29 +75,29 @@ interface KnownTls {
 const KNOWN = new WeakMap<Upstream, KnownTls>();
 
 /**
- * Returns the TLS for the endpoints of an upstream; `none` if the endpoints expect no TLS; `missing` if the CAs are missing or
- * not accepted by OpenSSL, so that no endpoint may be connected.
+ * Returns the TLS for the endpoints of an upstream; `none` if the endpoints expect no TLS; `missing` if the CAs, or the
+ * certificate that the endpoints get, are missing or not accepted by OpenSSL, so that no endpoint may be connected.
  */
-export function endpointTlsOf(upstream: Upstream): EndpointTls | 'none' | 'missing' {
+export function endpointTlsOf(upstream: Upstream, sealer: Sealer | undefined): KnownTls['tls'] {
   const known = KNOWN.get(upstream);
   const { route } = upstream;
   if (known !== undefined && known.route === route) return known.tls;
-  const tls = tlsFor(route, known?.tls);
+  const tls = tlsFor(route, sealer, known?.tls);
   KNOWN.set(upstream, { route, tls });
   return tls;
 }
 
-function tlsFor(route: Route, former: KnownTls['tls'] | undefined): KnownTls['tls'] {
+function tlsFor(route: Route, sealer: Sealer | undefined, former: KnownTls['tls'] | undefined): KnownTls['tls'] {
   const terms = endpointTlsTerms(route);
   if (terms === undefined) return 'none';
-  const { serverName, authorities } = terms;
-  if (authorities === undefined) return 'missing';
+  const { serverName, authorities, certificate } = terms;
+  if (authorities === undefined || certificate === undefined) return 'missing';
   // A new route with the same terms keeps the sessions and the idle connections.
-  const isSame =
-    former instanceof EndpointTls && former.serverName === serverName && former.authorities === authorities;
-  if (isSame) return former;
+  if (former instanceof EndpointTls && former.matches(terms)) return former;
+  const key = certificate?.sealedKey && sealer?.open(certificate.sealedKey, certificate.keyDigest);
+  if (certificate !== null && key === undefined) return 'missing';
   try {
-    return new EndpointTls(serverName, authorities);
+    return new EndpointTls({ serverName, authorities, certificate }, key);
   } catch {
     return 'missing';
   }

@@ -34,6 +34,7 @@ const requestContext: Mutable<RequestContext> = {
   webSocketKeyLine: undefined,
   fillRandom,
   connectionOptions: 0,
+  isHttps: false,
   isWebSocket: false,
   expectation: 'none',
   isRequestIdMade: false,
@@ -44,7 +45,7 @@ const requestContext: Mutable<RequestContext> = {
 const responseContext: ResponseContext = {
   head: new ResponseHeadParser(),
   clientMinorVersion: 1,
-  isTls: false,
+  isHttps: false,
   isWebSocket: false,
   dateText: () => dateText(Date.now()),
   hstsLine: undefined,
@@ -57,13 +58,16 @@ const responseContext: ResponseContext = {
 };
 
 /** What `writeRequest` has found out about a request. Valid until the next call. */
-export const writtenRequest: Pick<RequestContext, 'isWebSocket' | 'cookieEndpoint'> & {
+export const writtenRequest: Pick<RequestContext, 'isHttps' | 'isWebSocket' | 'cookieEndpoint'> & {
   readonly closes: boolean;
   readonly id: Pick<RequestContext, 'isRequestIdMade' | 'requestId'>;
 } = {
   id: requestContext,
   get cookieEndpoint() {
     return requestContext.cookieEndpoint;
+  },
+  get isHttps() {
+    return requestContext.isHttps;
   },
   get isWebSocket() {
     return requestContext.isWebSocket;
@@ -106,11 +110,11 @@ type WrittenResponse = Pick<ResponseContext, 'closes' | 'bodyKind' | 'connection
 export interface ResponseClient {
   /** 0 if the client sent HTTP/1.0, 1 for HTTP/1.1. */
   readonly minorVersion: number;
-  readonly isTls: boolean;
+  readonly isHttps: boolean;
   /** Whether the client has asked for a WebSocket. */
   readonly isWebSocket: boolean;
   readonly filters: CompiledFilters | undefined;
-  /** The line Strict-Transport-Security for a client with TLS. */
+  /** The line Strict-Transport-Security for a client that uses HTTPS. */
   readonly hstsLine: Uint8Array | undefined;
   /** The line Set-Cookie that binds the client to the endpoint. */
   readonly stickyCookieLine: Uint8Array | undefined;
@@ -122,12 +126,12 @@ export interface ResponseClient {
  */
 export function editResponseFor(
   head: ResponseHead,
-  { minorVersion, isTls, isWebSocket, filters, hstsLine, stickyCookieLine }: ResponseClient,
+  { minorVersion, isHttps, isWebSocket, filters, hstsLine, stickyCookieLine }: ResponseClient,
   closes: boolean,
 ): WrittenResponse | undefined {
   responseContext.head = head;
   responseContext.clientMinorVersion = minorVersion;
-  responseContext.isTls = isTls;
+  responseContext.isHttps = isHttps;
   responseContext.isWebSocket = isWebSocket;
   responseContext.filters = filters;
   responseContext.hstsLine = hstsLine;

@@ -17,7 +17,7 @@ import type { EndpointRequest } from './endpoint-request.ts';
 import { writtenRequest } from './heads.ts';
 import type { Sink } from './message-output.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
-import type { ForwardedPeer } from './passes/forwarded.ts';
+import { ForwardedPeer } from './passes/forwarded.ts';
 import type { RequestRouter } from './request-router.ts';
 
 /** The number of consecutive idle timeouts for which a throttled request may wait, see `TcpSession`. */
@@ -69,6 +69,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   sessionIndex = -1;
   protected readonly upstream: Upstream;
   readonly info: DownstreamInfo;
+  readonly peer: ForwardedPeer;
   protected readonly options: HttpConnectionOptions;
   /** The access log's record of the open request. Undefined if the request is not logged. */
   logged: LoggedRequest | undefined;
@@ -93,6 +94,10 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     this.upstream = upstream;
     this.info = info;
     this.options = options;
+    const { address } = info.client;
+    const { trustForwarded } = context;
+    const isTrusted = !trustForwarded.isEmpty && trustForwarded.contains(address);
+    this.peer = new ForwardedPeer({ address, listener: info.destination, isTls: info.tls !== undefined, isTrusted });
     this.#uncountedInput = info.uncountedBytes ?? 0;
     this.#countedBefore = Math.max(0, info.prereadBytes.length - this.#uncountedInput);
     this.#throttle = new SessionThrottle(context.shaper.limitersFor(admission.limiters), this);
@@ -102,7 +107,6 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     addToCounter(counters, ACTIVE, 1);
   }
 
-  abstract get peer(): ForwardedPeer;
   abstract get endpointStats(): EndpointStats | undefined;
   abstract onEndpointUnavailable(): void;
   abstract onEnd(): void;
@@ -224,7 +228,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   startLog({ settings }: Route, head: LoggedHead | undefined): LoggedRequest | undefined {
     if (settings.accessLog === undefined) return undefined;
     const { isHttp2, context } = this;
-    const source = { head, client: this, id: writtenRequest.id, isHttp2 };
+    const source = { head, client: this, id: writtenRequest.id, isHttp2, trustForwarded: context.trustForwarded };
     return context.accessLog.begin(settings.accessLog, source, context.transport.turns.nowMs);
   }
 

@@ -26,7 +26,6 @@ import {
 import { flush } from './message-output.ts';
 import { type MessageHandler, type MessageReader, type MessageRefusal, requestReader } from './message-reader.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
-import { ForwardedPeer } from './passes/forwarded.ts';
 import type { ResponseHead } from './passes/response-passes.ts';
 import { reasonForRefusal } from './refusal-reason.ts';
 import type { ResponseSource } from './request-carrier.ts';
@@ -37,7 +36,6 @@ export class HttpSession
   extends HttpConnection
   implements RequestOwner, RequestConnection, MessageHandler<RequestHeadParser>
 {
-  override readonly peer: ForwardedPeer;
   readonly #reader: MessageReader<RequestHeadParser> = requestReader();
   readonly #request: EndpointRequest;
   readonly #current = new CurrentRequest(this);
@@ -57,9 +55,6 @@ export class HttpSession
   constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
     super(client, info, options);
     const { context, upstream } = options;
-    const { address } = info.client;
-    const listener = info.destination;
-    this.peer = new ForwardedPeer({ address, listener, isTls: info.tls !== undefined, isTrusted: false });
     this.#request = new EndpointRequest(this, { context, upstream, client: info.client });
   }
 
@@ -280,7 +275,7 @@ export class HttpSession
     // If the endpoint answers before the request is complete, nobody reads the rest of the request.
     const closes = isDraining || this.#phase === 'body';
     const { sentAt } = this.#request;
-    const stickyCookieLine = this.#request.stickyCookieLine(this.peer);
+    const stickyCookieLine = this.#request.stickyCookieLine(this.#current);
     const options = this.#current.writeResponseHead(this, head, { sentAt, closes, stickyCookieLine });
     if (options !== undefined && head.status === SWITCHING_PROTOCOLS) this.#startOtherProtocol();
     return options;

@@ -85,7 +85,17 @@ function getsEveryRequest({ settings }: Route): boolean {
 function belongsTo(connection: Upstream, { host, scheme }: RequestTarget, found: Route | undefined): boolean {
   if (scheme === 'http') return false;
   if (found === undefined) return connection.servesHost(host);
-  return hasSameCredentials(found, connection.route);
+  if (hasSameCredentials(found, connection.route)) return true;
+  // Services that share a host may have different certificates for it, see `claimConflictBetween`.
+  return connection.servesHost(host) && isSharedWith(found, connection.route);
+}
+
+/** Whether both Services belong to one namespace, and ask clients for the same certificates. */
+function isSharedWith(one: Pick<Route, 'service' | 'settings'>, other: typeof one): boolean {
+  return (
+    one.service.namespace === other.service.namespace &&
+    one.settings.tls?.clientCaSecret === other.settings.tls?.clientCaSecret
+  );
 }
 
 const STATUS_REASONS: Readonly<Record<number, ErrorReason>> = { 414: 'target-too-long', 501: 'not-implemented' };

@@ -77,12 +77,12 @@ export class StickyCookie implements EndpointCookie {
   }
 
   /** Returns the line Set-Cookie for a client of the endpoint, or undefined if the endpoint has no value. */
-  lineFor(stats: EndpointStats, { isTls }: { readonly isTls: boolean }): Uint8Array | undefined {
+  lineFor(stats: EndpointStats, { isHttps }: { readonly isHttps: boolean }): Uint8Array | undefined {
     const endpoint = this.#known.get(stats);
     if (endpoint === undefined) return undefined;
-    if (isTls) endpoint.tlsLine ??= this.#line(endpoint, '; Secure; SameSite=Lax');
+    if (isHttps) endpoint.tlsLine ??= this.#line(endpoint, '; Secure; SameSite=Lax');
     else endpoint.plainLine ??= this.#line(endpoint, '');
-    return isTls ? endpoint.tlsLine : endpoint.plainLine;
+    return isHttps ? endpoint.tlsLine : endpoint.plainLine;
   }
 
   #createEndpoint(stats: EndpointStats): StickyEndpoint {

@@ -26,6 +26,11 @@ export function chooseCertificate(
   return candidates.find((entry) => isKeyAccepted(traitsOf(entry), request)) ?? candidates[0];
 }
 
+/** Whether one of the certificates contains the server name (RFC 9525 §6.3). */
+export function hasCertificateFor(certificates: readonly CertificateEntry[], serverName: string): boolean {
+  return certificates.some((entry) => matchesName(entry, serverName));
+}
+
 /** Reads the ClientHello at the start of the bytes that were read from a client. Returns undefined if there is none. */
 export function certificateRequestIn(prereadBytes: Uint8Array): CertificateRequest | undefined {
   const reader = new ClientHelloReader();

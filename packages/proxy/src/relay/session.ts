@@ -1,4 +1,5 @@
-import type { EndpointStats } from '@weir/model/data-plane';
+import type { EndpointStats, NetworkSet } from '@weir/model/data-plane';
+import type { Sealer } from '@weir/runtime/sealing';
 import type { HandshakeQueue } from '../accept/handshake-queue.ts';
 import type { AccessLog } from '../access-log/access-log.ts';
 import type { EndpointConnections } from '../http/endpoint-connections.ts';
@@ -114,11 +115,15 @@ export interface RelayContext {
   readonly handshakes: HandshakeQueue;
   readonly buffers: WorkerBuffers;
   readonly endpointConnections: EndpointConnections;
+  /** Opens the sealed keys of certificates for endpoints. Undefined if this proxy does not have the fleet's secret. */
+  readonly sealer: Sealer | undefined;
   /** Whether this proxy accepts no connections any more. Written only by the worker. */
   isDraining: boolean;
   /** See the command `drain`. */
   drainIdleMs: number;
   readonly accessLog: AccessLog;
+  /** The HTTP proxies in front of Weir whose fields about the client, such as X-Forwarded-For, are believed. */
+  readonly trustForwarded: NetworkSet;
   /** Called with an unexpected exception that ends a connection. */
   onInternalError(thrown: unknown): void;
   /**

@@ -35,9 +35,11 @@ export class TlsKeyChecker {
    */
   problemFor(route: Route): string | null {
     if (route.settings.tls === undefined || terminatingTlsPort(route) === undefined) return null;
-    const { certificates } = route;
+    const { certificates, endpointCertificate } = route;
     if (certificates.length === 0) return NO_CERTIFICATE;
-    for (const certificate of certificates) {
+    for (const certificate of endpointCertificate === undefined
+      ? certificates
+      : [...certificates, endpointCertificate]) {
       const fault = this.#faultOf(certificate);
       if (fault !== null) return fault;
     }

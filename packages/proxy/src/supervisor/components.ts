@@ -102,6 +102,7 @@ export function createComponents(
     node,
     entry: settings.workerEntry ?? WORKER_ENTRY,
     trustProxyProtocol: settings.trustProxyProtocol,
+    trustForwarded: settings.trustForwarded,
     fleetSecret,
     transport: settings.transport,
     slots,

@@ -28,6 +28,11 @@ export interface ProxyOptions {
    */
   readonly trustProxyProtocol?: readonly string[] | undefined;
   /**
+   * CIDRs of the HTTP proxies in front of the proxies. X-Forwarded-For, -Proto, -Host and -Port, and Forwarded (RFC
+   * 7239) are believed only on connections from these networks. By default they are believed on no connection.
+   */
+  readonly trustForwarded?: readonly string[] | undefined;
+  /**
    * Decrypts the private keys that the controller encrypted with the same secret. Without the secret, clients of ports
    * that terminate TLS are refused.
    */

@@ -31,6 +31,7 @@ export interface WorkerPoolOptions {
   readonly node: string;
   readonly entry: URL;
   readonly trustProxyProtocol: readonly string[] | undefined;
+  readonly trustForwarded: readonly string[] | undefined;
   readonly fleetSecret: Secret | undefined;
   readonly transport: TransportKind;
   readonly slots: SlotRegistry;
@@ -167,6 +168,7 @@ export class WorkerPool {
       limits: limits.addWorker(id),
       peerWorkers: { ...this.#peerWorkers, worker: id },
       trustProxyProtocol,
+      trustForwarded: this.#options.trustForwarded,
       fleetSecret,
       stickyKey: this.#stickyKey,
       transport: this.#options.transport,

@@ -48,6 +48,7 @@ export interface WorkerThreadOptions {
   readonly limits: WorkerLimiterMemory;
   readonly peerWorkers: PeerWorkersSetup;
   readonly trustProxyProtocol: readonly string[] | undefined;
+  readonly trustForwarded: readonly string[] | undefined;
   readonly fleetSecret: Secret | undefined;
   readonly stickyKey: Uint8Array;
   readonly workers: number;
@@ -102,6 +103,7 @@ export class WorkerThread {
       limiterMemory,
       peerWorkers,
       trustedProxies,
+      trustForwarded: options.trustForwarded,
       fleetSecret: fleetSecret?.reveal(),
       stickyKey: options.stickyKey,
       workerCount,

@@ -22,6 +22,8 @@ export interface WorkerStartData {
    * header.
    */
   readonly trustedProxies?: readonly string[] | undefined;
+  /** CIDRs of the HTTP proxies in front of the proxies, whose fields about the client are believed. */
+  readonly trustForwarded?: readonly string[] | undefined;
   /** The table of ClientIP affinity, which all workers share. */
   readonly affinityMemory: SharedArrayBuffer;
   readonly limiterMemory: WorkerLimiterMemory;

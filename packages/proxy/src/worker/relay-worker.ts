@@ -3,6 +3,7 @@
 import {
   type AffinityTable,
   type BalancerOptions,
+  compileNetworks,
   createMatcher,
   EMPTY_TABLE,
   type Matcher,
@@ -46,6 +47,8 @@ export interface RelayWorkerOptions extends WorkerListenersOptions {
   readonly affinityTable?: AffinityTable;
   /** The key of sticky cookies if there is no fleet secret. All workers share the key. By default a random key. */
   readonly stickyKey?: Uint8Array;
+  /** CIDRs of the HTTP proxies in front of the proxies, whose fields about the client are believed. By default none. */
+  readonly trustForwarded?: readonly string[] | undefined;
   /** The limiter state, which all workers share. Without it, nothing is limited. */
   readonly limiterMemory?: WorkerLimiterMemory;
   /** Tells whether the main thread has taken the last lines of the access log. Without it, only one chunk is sent. */
@@ -115,9 +118,11 @@ export class RelayWorker {
       handshakes: new HandshakeQueue({ turns: options.transport.turns, now: sliceClock }),
       buffers: new WorkerBuffers(),
       endpointConnections: new EndpointConnections(options.transport),
+      sealer: options.sealer,
       isDraining: false,
       drainIdleMs: 0,
       accessLog: new AccessLog({ buffer, wallClock: options.wallClock }),
+      trustForwarded: compileNetworks(options.trustForwarded ?? []),
       onInternalError,
       onConnectError: (code) => options.onConnectError?.(code),
     };

@@ -98,12 +98,14 @@ test('reports all invalid settings at once, with exit code 2', async () => {
     WEIR_NODE: '..',
     WEIR_ADDRESSES: '192.0.2.1,999.1.1.1',
     WEIR_TRUST_PROXY_PROTOCOL: '192.0.2.1',
+    WEIR_TRUST_FORWARDED: 'proxy.example',
   });
   assert.deepEqual(await proxy.exited, { code: 2, signal: null });
   assert.match(proxy.output(), /WEIR_REDIS_URL/);
   assert.match(proxy.output(), /WEIR_NODE is "\.\."/);
   assert.match(proxy.output(), /WEIR_ADDRESSES is .*an IP address/);
   assert.match(proxy.output(), /WEIR_TRUST_PROXY_PROTOCOL is .*a network such as 192\.0\.2\.0\/24/);
+  assert.match(proxy.output(), /WEIR_TRUST_FORWARDED is .*a network such as 192\.0\.2\.0\/24/);
   assert.match(proxy.output(), /WEIR_WORKERS is "0"; use an integer from 1 to 256/);
 });
 

@@ -1,5 +1,5 @@
 import { DEFAULT_POOL } from '../../policy.ts';
-import { certificateSecretsOf, type ServiceSettings } from '../../settings/service-settings.ts';
+import { keySecretsOf, type ServiceSettings } from '../../settings/service-settings.ts';
 import {
   type CertificateEntry,
   certificateId,
@@ -58,9 +58,9 @@ export function allocationsFor(table: RoutingTable): Allocations {
 }
 
 function certificatesOf(uid: string, { tls }: ServiceSettings, { entries }: RoutingTable): readonly CertificateEntry[] {
-  const secrets = tls === undefined ? [] : certificateSecretsOf(tls);
-  return secrets.flatMap((_, index) => {
-    const entry = entries.get(certificateId(uid, index));
+  const secrets = tls === undefined ? [] : keySecretsOf(tls);
+  return secrets.flatMap(({ position }) => {
+    const entry = entries.get(certificateId(uid, position));
     return entry?.kind === 'certificate' ? [entry] : [];
   });
 }

@@ -13,8 +13,8 @@ export interface HostClaim {
   readonly namespace: string;
   /** The path prefix of the requests that the Service gets, `/` for all paths; null if the proxies read no HTTP requests at the port. */
   readonly pathPrefix: string | null;
-  /** The names of the Secrets for TLS termination at the port, as one text; empty if TLS is not terminated there. */
-  readonly secrets: string;
+  /** The Secret with the CAs of client certificates at the port; null if clients need none, undefined if TLS is not terminated there. */
+  readonly clientCaSecret: string | null | undefined;
 }
 
 /**
@@ -40,24 +40,25 @@ export function hostClaimFor(
   return {
     namespace,
     pathPrefix: httpPorts?.includes(port) === true ? pathPrefix : null,
-    secrets: isTerminated ? JSON.stringify([tls.secret, tls.clientCaSecret]) : '',
+    clientCaSecret: isTerminated ? tls.clientCaSecret : undefined,
   };
 }
 
 export function isSameClaim(a: HostClaim, b: HostClaim): boolean {
-  return a.namespace === b.namespace && a.pathPrefix === b.pathPrefix && a.secrets === b.secrets;
+  return a.namespace === b.namespace && a.pathPrefix === b.pathPrefix && a.clientCaSecret === b.clientCaSecret;
 }
 
 /** Why two claims exclude each other. A later conflict can be seen only if the earlier ones are resolved. */
-export const CLAIM_CONFLICTS = ['other-namespace', 'no-http', 'other-secrets', 'same-path'] as const;
+export const CLAIM_CONFLICTS = ['other-namespace', 'no-http', 'other-client-ca', 'same-path'] as const;
 export type ClaimConflict = (typeof CLAIM_CONFLICTS)[number];
 
 /** Returns why two Services cannot have the same host of a port; undefined if they can share the host by path prefix. */
 export function claimConflictBetween(a: HostClaim, b: HostClaim): ClaimConflict | undefined {
   if (a.namespace !== b.namespace) return 'other-namespace';
   if (a.pathPrefix === null || b.pathPrefix === null) return 'no-http';
-  // The proxy chooses the certificate, and asks for the client's certificate, before the client sends a path.
-  if (a.secrets !== b.secrets) return 'other-secrets';
+  // The proxy asks for the client's certificate before the client sends a path. The Services may have different certificates for the host,
+  // so that their owner can change the certificates of one Service after the other.
+  if (a.clientCaSecret !== b.clientCaSecret) return 'other-client-ca';
   return a.pathPrefix === b.pathPrefix ? 'same-path' : undefined;
 }
 
@@ -71,8 +72,8 @@ export function claimAdvice(conflict: ClaimConflict, port: ServicePort, { pathPr
       return 'only Services of one namespace can share a host; use another host, or another port';
     case 'no-http':
       return `to share the host by path, set appProtocol: http at port ${portText(port)} of both Services, without weir.dev/tls-passthrough, and another weir.dev/path-prefix for each; or use another host, or another port`;
-    case 'other-secrets':
-      return `Services share a host by path only if they have the same weir.dev/tls-secret and weir.dev/client-ca-secret at port ${portText(port)}, because the certificate is chosen before the path is known; use the same Secrets, another host, or another port`;
+    case 'other-client-ca':
+      return `Services share a host by path only if all of them have weir.dev/tls-secret at port ${portText(port)}, or none, and if they have the same weir.dev/client-ca-secret, because the client shows its certificate before the path is known; use the same annotations, another host, or another port`;
     case 'same-path':
       return pathPrefix === '/'
         ? 'both Services ask for all paths; set weir.dev/path-prefix for one of them, or use another host, or another port'

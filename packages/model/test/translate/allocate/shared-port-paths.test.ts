@@ -16,7 +16,11 @@ import { messageOf, reasonOf, statusOf } from '../../fixtures/translation.ts';
 const HOST = 'x.shop.example';
 const fleet: Partial<Snapshot> = {
   settings: { ...sharedPortSettings, sharedPorts: [80, 443], secretAccess: { kind: 'cluster' } },
-  secrets: [secret('a/one'), secret('a/two')],
+  secrets: [
+    secret('a/one'),
+    secret('a/two'),
+    secret('a/clients', { certificate: null, authorities: { kind: 'good', certificates: 'CAs' } }),
+  ],
 };
 const first = (services: readonly ServiceObject[], parts: Partial<Snapshot> = {}): Translation =>
   translateFirst({ ...fleet, ...parts, services });
@@ -104,31 +108,63 @@ describe('a host of a shared port', () => {
     );
   });
 
-  test('is shared with TLS only if the Services have the same Secrets', () => {
+  test('is shared with TLS only if the Services ask clients for the same certificates', () => {
+    const docs = tlsServiceOn('a/docs', '/docs', 'one', 2);
+    const plain = httpServiceOn('a/plain', HOST, { prefix: '/plain', ports: [443], more: { createdAt: 3 } });
     const translation = first([
       tlsServiceOn('a/web', '/web', 'one', 0),
       tlsServiceOn('a/api', '/api', 'one', 1),
-      tlsServiceOn('a/docs', '/docs', 'two', 2),
+      { ...docs, annotations: { ...docs.annotations, 'weir.dev/client-ca-secret': 'clients' } },
+      plain,
     ]);
-    assert.deepEqual(reasonsOf(translation, 'a/web', 'a/api', 'a/docs'), ['Accepted', 'Accepted', 'HostConflict']);
-    assert.match(
-      messageOf(translation, 'a/docs'),
-      /is taken by Service a\/api, Service a\/web; .* the same weir.dev\/tls-secret and weir.dev\/client-ca-secret at port 443\/TCP/,
-    );
+    assert.deepEqual(reasonsOf(translation, 'a/web', 'a/api', 'a/docs', 'a/plain'), [
+      'Accepted',
+      'Accepted',
+      'HostConflict',
+      'HostConflict',
+    ]);
+    for (const path of ['a/docs', 'a/plain'])
+      assert.match(
+        messageOf(translation, path),
+        /is taken by Service a\/api, Service a\/web; .* all of them have weir.dev\/tls-secret at port 443\/TCP, or none, and if they have the same weir.dev\/client-ca-secret/,
+      );
   });
 
-  test('goes to a waiting Service when the owner changes its prefix, changes its Secret, or is deleted', () => {
+  test('lets its Services change their certificates one after the other', () => {
+    const before = first([tlsServiceOn('a/web', '/web', 'one'), tlsServiceOn('a/api', '/api', 'one')]);
+    const between = later(before, [tlsServiceOn('a/web', '/web', 'two'), tlsServiceOn('a/api', '/api', 'one')]);
+    const after = later(between, [tlsServiceOn('a/web', '/web', 'two'), tlsServiceOn('a/api', '/api', 'two')]);
+    for (const [translation, web, api] of [
+      [before, 'one', 'one'],
+      [between, 'two', 'one'],
+      [after, 'two', 'two'],
+    ] as const) {
+      assert.deepEqual(reasonsOf(translation, 'a/web', 'a/api'), ['Accepted', 'Accepted']);
+      const certificates = entriesOf(translation.table, 'certificate').map(({ service, chain }) => [service, chain]);
+      assert.deepEqual(certificates.sort(), [
+        ['uid-a-api', `chain of a/${api}`],
+        ['uid-a-web', `chain of a/${web}`],
+      ]);
+    }
+  });
+
+  test('goes to a waiting Service when the owner changes its prefix, or is deleted', () => {
     const old = tlsServiceOn('a/web', '/api', 'one', 1);
     const samePath = tlsServiceOn('a/api', '/api', 'one', 2);
-    const otherSecret = tlsServiceOn('a/docs', '/docs', 'two', 3);
-    const before = first([old, samePath, otherSecret]);
-    assert.deepEqual(reasonsOf(before, 'a/web', 'a/api', 'a/docs'), ['Accepted', 'HostConflict', 'HostConflict']);
-    const moved = later(before, [tlsServiceOn('a/web', '/web', 'one', 1), samePath, otherSecret]);
-    assert.deepEqual(reasonsOf(moved, 'a/web', 'a/api', 'a/docs'), ['Accepted', 'Accepted', 'HostConflict']);
-    const renewed = later(before, [tlsServiceOn('a/web', '/api', 'two', 1), otherSecret]);
-    assert.deepEqual(reasonsOf(renewed, 'a/web', 'a/docs'), ['Accepted', 'Accepted']);
-    const gone = later(before, [samePath, otherSecret]);
-    assert.deepEqual(reasonsOf(gone, 'a/api', 'a/docs'), ['Accepted', 'HostConflict']);
+    const before = first([old, samePath]);
+    assert.deepEqual(reasonsOf(before, 'a/web', 'a/api'), ['Accepted', 'HostConflict']);
+    const moved = later(before, [tlsServiceOn('a/web', '/web', 'one', 1), samePath]);
+    assert.deepEqual(reasonsOf(moved, 'a/web', 'a/api'), ['Accepted', 'Accepted']);
+    assert.deepEqual(reasonsOf(later(before, [samePath]), 'a/api'), ['Accepted']);
+  });
+
+  test('goes to a waiting Service when the owner no longer asks for client certificates', () => {
+    const old = tlsServiceOn('a/web', '/web', 'one', 1);
+    const asking = { ...old, annotations: { ...old.annotations, 'weir.dev/client-ca-secret': 'clients' } };
+    const docs = tlsServiceOn('a/docs', '/docs', 'one', 2);
+    const before = first([asking, docs]);
+    assert.deepEqual(reasonsOf(before, 'a/web', 'a/docs'), ['Accepted', 'HostConflict']);
+    assert.deepEqual(reasonsOf(later(before, [old, docs]), 'a/web', 'a/docs'), ['Accepted', 'Accepted']);
   });
 
   test('keeps a served Service with its present prefix if the requested prefix is taken', () => {

@@ -38,11 +38,11 @@ function assertShared(owners: readonly ServiceEntry[], port: number, key: string
   assert.equal(unique(owners.map(({ tenant, namespace }) => [tenant, namespace])), 1, `${key}: one namespace`);
   assert.equal(unique(prefixes), owners.length, `${key}: each Service has another path prefix`);
   for (const { settings } of owners) assert.ok(settings?.httpPorts?.includes(port), `${key}: an HTTP port of all`);
-  const secrets = owners.map(({ settings }) => {
+  const authorities = owners.map(({ settings }) => {
     const tls = settings?.tls?.ports.some((each) => each.port === port) ? settings.tls : undefined;
-    return [tls?.secret, tls?.clientCaSecret];
+    return tls === undefined ? 'no TLS' : tls.clientCaSecret;
   });
-  assert.equal(unique(secrets), 1, `${key}: the same Secrets`);
+  assert.equal(unique(authorities), 1, `${key}: the same TLS and client CAs`);
 }
 
 test('shares a host of a binding only by path within a namespace, and never shares an exclusive binding', () => {

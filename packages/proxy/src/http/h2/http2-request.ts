@@ -245,7 +245,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   onResponseHead(head: ResponseHead): number | undefined {
     const request = this.#request;
     if (request === undefined || !mayAnswer(head, this.#webSocketKey)) return undefined;
-    const stickyCookieLine = request.stickyCookieLine(this.peer);
+    const stickyCookieLine = request.stickyCookieLine(this.#current);
     const options = this.#current.editResponseHead(head, { sentAt: request.sentAt, closes: false, stickyCookieLine });
     if (options === undefined) return undefined;
     const isSwitch = head.status === SWITCHING_PROTOCOLS;

@@ -14,7 +14,6 @@ import {
   KEEP_ALIVE_MS,
   LINGER_MS,
 } from '../http-connection.ts';
-import { ForwardedPeer } from '../passes/forwarded.ts';
 import { Http2Connection } from './connection.ts';
 import type { ConnectionHandler } from './connection-handler.ts';
 import type { DecodedHead } from './decoded-head.ts';
@@ -27,7 +26,6 @@ import type { Http2Stream, StreamConsumer } from './stream.ts';
 const frameCounters: Float64Array = new Float64Array(COLUMN_COUNT);
 
 export class Http2Session extends HttpConnection implements ConnectionHandler, ByteSink, Http2RequestOwner {
-  readonly peer: ForwardedPeer;
   readonly connection: Http2Connection;
   protected override readonly isHttp2 = true;
   readonly #requests = new Set<Http2Request>();
@@ -41,13 +39,6 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
 
   constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
     super(client, info, { ...options, byteCounters: frameCounters });
-    const { address } = info.client;
-    this.peer = new ForwardedPeer({
-      address,
-      listener: info.destination,
-      isTls: info.tls !== undefined,
-      isTrusted: false,
-    });
     this.connection =
       info.http2 ?? new Http2Connection({ role: 'server', sink: this, handler: this, now: () => this.now });
     if (info.http2 !== undefined) info.http2.moveTo({ sink: this, handler: this });

@@ -2,6 +2,7 @@
 import type { SocketAddress } from '../../transport/tcp-transport.ts';
 import { FIELD } from '../h1/head-fields.ts';
 import { asciiBytes, type ByteWriter } from './byte-writer.ts';
+import { isValue } from './connection-options.ts';
 import type { HeadEdit } from './head-edit.ts';
 import type { RequestContext, RequestHead } from './request-context.ts';
 
@@ -53,14 +54,17 @@ const FORWARDED_PREFIX: Uint8Array = asciiBytes('Forwarded: ');
 const HOST_PARAMETER: Uint8Array = asciiBytes(';host="');
 const SEPARATOR: Uint8Array = asciiBytes(', ');
 const CRLF: Uint8Array = asciiBytes('\r\n');
+const HTTPS: Uint8Array = asciiBytes('https');
 const QUOTE = 0x22;
 
 /**
  * Writes X-Forwarded-For, -Proto, -Host and -Port. The fields of an untrusted client are replaced. If the peer is
  * trusted, its address is appended to the received X-Forwarded-For, and the other received fields are kept.
  */
-export function writeXForwarded(edit: HeadEdit, { head, peer }: RequestContext): void {
+export function writeXForwarded(edit: HeadEdit, context: RequestContext): void {
+  const { head, peer } = context;
   const { appended } = edit;
+  context.isHttps = peer.isTls;
   if (!peer.isTrusted) {
     edit.drop(FIELD.xForwardedFor);
     edit.drop(FIELD.xForwardedProto);
@@ -83,6 +87,10 @@ export function writeXForwarded(edit: HeadEdit, { head, peer }: RequestContext):
     appended.bytes(peer.protoLine);
     // The port of this listener would be wrong beside the scheme of another listener.
     if (edit.countOf(FIELD.xForwardedPort) === 0) writePort(appended, peer);
+  } else {
+    // Proxies that append to the field do not agree about the order, so only a single value is clear.
+    context.isHttps =
+      edit.countOf(FIELD.xForwardedProto) === 1 && isValue(edit, edit.firstOf(FIELD.xForwardedProto), HTTPS);
   }
   if (edit.countOf(FIELD.xForwardedHost) === 0) writeXForwardedHost(edit, head);
 }

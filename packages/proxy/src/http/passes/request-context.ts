@@ -52,6 +52,8 @@ export interface RequestContext {
   connectionOptions: number;
   /** Result: whether the client waits for 100 (Continue). The caller answers `unknown` with 417. */
   expectation: 'none' | 'continue' | 'unknown';
+  /** Result: whether the client uses HTTPS, to this proxy or, as a trusted peer says, to a proxy in front of this one. */
+  isHttps: boolean;
   /** Result: whether the client asks for a WebSocket, so that the endpoint may answer 101. */
   isWebSocket: boolean;
   /** Result: whether the proxy made the request id. Otherwise the id is the received X-Request-Id. */

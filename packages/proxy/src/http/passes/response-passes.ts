@@ -22,7 +22,7 @@ export interface ResponseContext {
   /** 0 if the client sent HTTP/1.0, 1 for HTTP/1.1. */
   clientMinorVersion: number;
   /** Whether the client's connection is encrypted. */
-  isTls: boolean;
+  isHttps: boolean;
   /** Whether the client asked for a WebSocket. */
   isWebSocket: boolean;
   /** Returns the current time as Date wants it, such as `Sun, 06 Nov 1994 08:49:37 GMT`. */
@@ -131,9 +131,9 @@ function writeDate(edit: HeadEdit, { head, dateText }: ResponseContext): void {
 }
 
 /** Replaces Strict-Transport-Security if the Service asks for the field. */
-function writeHsts(edit: HeadEdit, { head, isTls, hstsLine }: ResponseContext): void {
+function writeHsts(edit: HeadEdit, { head, isHttps, hstsLine }: ResponseContext): void {
   // RFC 6797 §7.2: a response over an unencrypted connection does not contain the field.
-  if (hstsLine === undefined || !isTls || head.status < 200) return;
+  if (hstsLine === undefined || !isHttps || head.status < 200) return;
   edit.drop(FIELD.strictTransportSecurity);
   edit.appended.bytes(hstsLine);
 }

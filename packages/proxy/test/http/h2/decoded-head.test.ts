@@ -249,6 +249,7 @@ suite('DecodedHead', () => {
       webSocketKeyLine: undefined,
       fillRandom: (memory) => memory.fill(7),
       connectionOptions: 0,
+      isHttps: false,
       isWebSocket: false,
       expectation: 'none',
       isRequestIdMade: false,

@@ -81,21 +81,21 @@ const endpointOf = (cookie: StickyCookie, value: Buffer): EndpointStats | undefi
   cookie.endpointOf(value, 0, value.length);
 
 test('the value of a sticky cookie names the same endpoint in every worker with the key', () => {
-  const line = stickyCookie().lineFor(ENDPOINT, { isTls: true });
+  const line = stickyCookie().lineFor(ENDPOINT, { isHttps: true });
   assert.match(Buffer.from(line ?? '').toString(), /; Path=\/; HttpOnly; Secure; SameSite=Lax\r\n$/);
   const value = valueIn(line);
   assert.equal(value.length, 22);
   assert.equal(endpointOf(stickyCookie(), value), ENDPOINT);
-  const plain = Buffer.from(stickyCookie().lineFor(ENDPOINT, { isTls: false }) ?? '').toString();
+  const plain = Buffer.from(stickyCookie().lineFor(ENDPOINT, { isHttps: false }) ?? '').toString();
   assert.equal(plain, `Set-Cookie: weir=${value}; Path=/; HttpOnly\r\n`);
 });
 
 test('the value of a sticky cookie names no endpoint of another Service, with another key, or that has left', () => {
-  const value = valueIn(stickyCookie().lineFor(ENDPOINT, { isTls: false }));
+  const value = valueIn(stickyCookie().lineFor(ENDPOINT, { isHttps: false }));
   assert.equal(endpointOf(stickyCookie({ service: 'uid-2' }), value), undefined);
   assert.equal(endpointOf(stickyCookie({ key: Buffer.alloc(32, 2) }), value), undefined);
   assert.equal(endpointOf(stickyCookie({ endpoints: [OTHER] }), value), undefined);
-  assert.equal(stickyCookie({ endpoints: [OTHER] }).lineFor(ENDPOINT, { isTls: false }), undefined);
+  assert.equal(stickyCookie({ endpoints: [OTHER] }).lineFor(ENDPOINT, { isHttps: false }), undefined);
   for (let at = 0; at < value.length; at += 1) {
     const forged = Buffer.from(value);
     forged[at] = (forged[at] as number) ^ 1;
@@ -110,6 +110,6 @@ test('gives values to at most 10,000 endpoints of a Service', () => {
   );
   const cookie = stickyCookie({ endpoints });
   const hasLine = (stats: EndpointStats | undefined): boolean =>
-    stats !== undefined && cookie.lineFor(stats, { isTls: false }) !== undefined;
+    stats !== undefined && cookie.lineFor(stats, { isHttps: false }) !== undefined;
   assert.deepEqual([hasLine(endpoints[9_999]), hasLine(endpoints[10_000])], [true, false]);
 });

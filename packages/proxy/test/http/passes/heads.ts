@@ -76,6 +76,7 @@ export function requestContext(
     },
     connectionOptions: 0,
     expectation: 'none',
+    isHttps: false,
     isWebSocket: false,
     isRequestIdMade: false,
     requestId: new Uint8Array(16),
@@ -90,7 +91,7 @@ export function responseContext(
   return {
     head,
     clientMinorVersion: 1,
-    isTls: true,
+    isHttps: true,
     isWebSocket: false,
     dateText: () => DATE_TEXT,
     hstsLine: undefined,

@@ -14,6 +14,7 @@ import { REQUEST_VECTORS } from '../h1/message-vectors.ts';
 import {
   fieldPairs,
   headBytes,
+  headLines,
   PEER,
   parseRequest,
   parseResponse,
@@ -174,6 +175,43 @@ test('a forwarded request has one Host, one framing and every end-to-end field a
       if (!isTrusted) assert.equal(addresses?.length, 1);
       if (isTrusted || options.writesForwarded) return;
       assert.deepEqual(valuesOf(sentPairs, 'forwarded'), []);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+/** Fields with which a client could lie about itself. */
+const claims = fc.array(
+  fc.tuple(
+    fc
+      .constantFrom('forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-port')
+      .chain((name) => fc.constantFrom(name, name.toUpperCase())),
+    fc.oneof(values, fc.constantFrom('10.0.0.1', 'https', 'bank.example', '444', 'for=10.0.0.1;proto=https')),
+    fc.nat(20),
+  ),
+  { maxLength: 5 },
+);
+
+test('an untrusted client does not influence what an endpoint believes about the client', () => {
+  const believed = (bytes: Uint8Array): { readonly isHttps: boolean; readonly fields: readonly Pair[] } => {
+    const context = requestContext(parseRequest(bytes));
+    const head = writeRequest(context);
+    if (head === undefined) return fc.pre(false) as never;
+    const pairs = fieldPairs(parseRequest(head).fields);
+    return {
+      isHttps: context.isHttps,
+      fields: pairs.filter(([name]) => /^(x[-_])?forwarded/.test(name)),
+    };
+  };
+  fc.assert(
+    fc.property(requests, claims, connections, (bytes, added, [, options]) => {
+      const [line = '', ...lines] = headLines(bytes);
+      const isClaim = (text: string): boolean => /^(x-)?forwarded/i.test(text);
+      const honest = lines.filter((text) => !isClaim(text));
+      const lying = added.reduce((all, [name, value, at]) => all.toSpliced(at, 0, `${name}: ${value}`), lines);
+      const claimed = headBytes([line, ...lying, `Connection: ${options}`]);
+      fc.pre(new RequestHeadParser().parse(claimed, 0, claimed.length) === 'done');
+      assert.deepEqual(believed(claimed), believed(headBytes([line, ...honest])));
     }),
     { numRuns: 1_000 },
   );

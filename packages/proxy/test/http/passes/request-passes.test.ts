@@ -211,58 +211,6 @@ describe('request line and Host', () => {
   });
 });
 
-describe('X-Forwarded-* and Forwarded', () => {
-  const forged = [
-    'X-Forwarded-For: 10.0.0.1',
-    'x-forwarded-for: 10.0.0.2',
-    'X-Forwarded-Proto: http',
-    'X-Forwarded-Host: bank.example',
-    'X-Forwarded-Port: 1',
-    'Forwarded: for=10.0.0.1',
-  ];
-
-  test('the fields of an untrusted client are replaced', () => assertForwards(forged, []));
-
-  test('a trusted peer is appended to X-Forwarded-For, and its other fields are kept', () => {
-    assert.deepEqual(forwardRequest([LINE, HOST, ...forged], TRUSTED), [
-      LINE,
-      HOST,
-      ...forged.slice(2),
-      'X-Forwarded-For: 10.0.0.1, 10.0.0.2, 192.0.2.7',
-      VIA,
-      REQUEST_ID,
-      TRACEPARENT,
-    ]);
-  });
-
-  test('the fields that a trusted peer left out are added', () => {
-    assert.deepEqual(forwardRequest([LINE, HOST], TRUSTED), [LINE, HOST, ...ADDED]);
-  });
-
-  test('the port of this listener is not added to the scheme of a trusted peer', () => {
-    const lines = forwardRequest([LINE, HOST, 'X-Forwarded-Proto: http'], TRUSTED);
-    assert.ok(!lines.some((line) => line.startsWith('X-Forwarded-Port')));
-  });
-
-  test('Forwarded is written if the operator asks for the field', () => {
-    const forwarded = (fields: string[], peer: Partial<typeof PEER>): string | undefined =>
-      forwardRequest([LINE, 'Host: shop.example:81', ...fields], {
-        peer: new ForwardedPeer({ ...PEER, ...peer }),
-        writesForwarded: true,
-      }).find((line) => line.startsWith('Forwarded'));
-    const received = ['Forwarded: for=10.0.0.1', 'Forwarded: for=10.0.0.2;by=_x'];
-    assert.equal(forwarded(received, {}), 'Forwarded: for=192.0.2.7;proto=https;host="shop.example:81"');
-    assert.equal(
-      forwarded(received, { isTrusted: true, address: '2001:db8::1', isTls: false }),
-      'Forwarded: for=10.0.0.1, for=10.0.0.2;by=_x, for="[2001:db8::1]";proto=http;host="shop.example:81"',
-    );
-  });
-
-  test('a request without a host gets no X-Forwarded-Host', () => {
-    assert.ok(!forwardRequest(['GET / HTTP/1.0']).some((line) => line.startsWith('X-Forwarded-Host')));
-  });
-});
-
 describe('Via', () => {
   test('the proxy follows the proxies that the request names', () => {
     const lines = forwardRequest([LINE, HOST, 'Via: 1.1 a', 'via: 2 b']);

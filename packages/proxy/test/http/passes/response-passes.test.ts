@@ -179,7 +179,7 @@ describe('additions', () => {
     assert.deepEqual(added({ hstsLine }, ['strict-transport-security: max-age=1']), [
       'Strict-Transport-Security: max-age=31536000',
     ]);
-    assert.deepEqual(added({ hstsLine, isTls: false }), []);
+    assert.deepEqual(added({ hstsLine, isHttps: false }), []);
   });
 
   test('the sticky cookie follows the cookies of the endpoint', () => {

@@ -56,6 +56,19 @@ describe('an HTTP port that redirects to HTTPS', () => {
     assert.equal(locationOf(answer), 'https://shop.example:8443/a');
   });
 
+  test('passes on a request whose client uses HTTPS at a trusted proxy', async () => {
+    await using backend = await httpEndpoint('web');
+    const service = redirecting(443);
+    const request = (proto: string): string =>
+      `GET / HTTP/1.1\r\nHost: shop.example\r\nX-Forwarded-Proto: ${proto}\r\nConnection: close\r\n\r\n`;
+    const serving = { ...service, endpoints: [backend.endpoint] };
+    using trusting = await startWorkerInTest(serving, { port: HTTP_PORT, trustForwarded: ['127.0.0.0/8'] });
+    assert.match(await answerTo(trusting, request('https')), /^HTTP\/1\.1 200 /);
+    assert.match(await answerTo(trusting, request('http')), /^HTTP\/1\.1 308 /);
+    using suspicious = await startWorkerInTest(serving, { port: HTTP_PORT });
+    assert.match(await answerTo(suspicious, request('https')), /^HTTP\/1\.1 308 /);
+  });
+
   test('refuses a request without a host, and one that is not valid', async () => {
     using worker = await startWorkerInTest(redirecting(443), { port: HTTP_PORT });
     for (const request of ['GET / HTTP/1.0\r\n\r\n', 'GET / HTTP/1.1\r\nHost: a b\r\n\r\n'])
