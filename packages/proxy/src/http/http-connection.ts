@@ -64,7 +64,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   wheelSlot = 0;
   wheelIndex = -1;
   sessionIndex = -1;
-  protected readonly upstream: Upstream;
+  readonly upstream: Upstream;
   readonly info: DownstreamInfo;
   protected readonly options: HttpConnectionOptions;
   /** The access log's record of the open request. Undefined if the request is not logged. */

@@ -190,6 +190,8 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
     stream.consumer = request;
     this.startIdleTimeout();
     request.start(head, refusal);
+    // The client opens another connection, which may find the Service in service again.
+    if (this.upstream.service.isSuspended) this.connection.drain();
     return request;
   }
 
