@@ -40,7 +40,7 @@ export function routeFirstRequest(
   const { service } = upstream;
   const admission = admitRequest(upstream, { client }, admit);
   if (typeof admission !== 'string') return { kind: 'admitted', upstream, newOwner: { service, admission } };
-  return { ...refused(admission, answerTo(head, reasonForOutcome(admission))), newOwner: { service } };
+  return { ...refused(admission, answerTo(head, reasonForOutcome(admission), upstream)), newOwner: { service } };
 }
 
 function refused(outcome: Outcome, answer: Uint8Array): RoutingDecision {
@@ -48,12 +48,13 @@ function refused(outcome: Outcome, answer: Uint8Array): RoutingDecision {
 }
 
 /** Returns an answer after which the connection ends. */
-function answerTo(head: RequestHead | undefined, reason: ErrorReason): Uint8Array {
+function answerTo(head: RequestHead | undefined, reason: ErrorReason, upstream?: Upstream): Uint8Array {
   writeAnswer(reason, {
     format: head === undefined ? 'text' : answerFormatFor(head.fields),
     method: head?.methodId ?? METHOD.other,
     clientMinorVersion: head?.minorVersion ?? 1,
     closes: true,
+    upstream,
   });
   const answer = output.memory.slice(0, output.at);
   output.at = 0;

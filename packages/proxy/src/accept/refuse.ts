@@ -1,4 +1,4 @@
-import { type Client, routeRefusalFor } from '@weir/model/data-plane';
+import { type Client, relaysHttp, routeRefusalFor } from '@weir/model/data-plane';
 import type { ErrorReason } from '../http/passes/error-answer.ts';
 import type { Admission } from '../limits/admission.ts';
 import { countOutcome } from '../metering/counters.ts';
@@ -25,6 +25,11 @@ export function refuseAdmitted(
 ): void {
   admission.release();
   refuse(stream, service.counters, outcome);
+}
+
+/** Whether a suspension refuses connections to the upstream. Suspended HTTP Services answer each request with the reason. */
+export function isCutOff({ service, route }: Upstream): boolean {
+  return service.isSuspended && !relaysHttp(route);
 }
 
 /**

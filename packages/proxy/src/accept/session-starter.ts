@@ -17,7 +17,7 @@ import type { RelayContext } from '../relay/session.ts';
 import { TcpSession } from '../relay/tcp-session.ts';
 import type { AcceptedStream, TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import { type AdmittedConnection, admitRequest, reasonForOutcome, refuseAdmitted } from './refuse.ts';
+import { type AdmittedConnection, admitRequest, isCutOff, reasonForOutcome, refuseAdmitted } from './refuse.ts';
 import { TlsHandshake } from './tls-handshake.ts';
 
 export interface SessionStarterOptions {
@@ -100,7 +100,7 @@ export class SessionStarter {
       const current = findCurrent();
       if (current?.service !== routedTo.service)
         refuseAdmitted(stream, routedTo, { admission, outcome: 'no-listener' });
-      else if (current.service.isSuspended) refuseAdmitted(stream, current, { admission, outcome: 'cut-off' });
+      else if (isCutOff(current)) refuseAdmitted(stream, current, { admission, outcome: 'cut-off' });
       else {
         const outcome = routeRefusalFor(current.route, info.client);
         if (outcome === undefined) proceed(current);

@@ -36,7 +36,7 @@ import {
   type RoutingDecision,
 } from './pending-connection.ts';
 import type { PendingConnections } from './pending-connections.ts';
-import { refuse } from './refuse.ts';
+import { isCutOff, refuse } from './refuse.ts';
 import { SessionStarter } from './session-starter.ts';
 
 export interface TcpListenerOptions {
@@ -123,8 +123,8 @@ export class TcpListener implements TcpListenSocketEvents {
       this.#acceptShared(stream);
       return;
     }
-    const { isSuspended, counters } = upstream.service;
-    if (isSuspended) refuse(stream, counters, 'cut-off');
+    const { counters } = upstream.service;
+    if (isCutOff(upstream)) refuse(stream, counters, 'cut-off');
     else if (this.#options.descriptorLimiter?.admits() === false) refuse(stream, counters, 'no-descriptors');
     else if (this.#needsClientAddress(upstream) && stream.remoteAddress === '') refuse(stream, counters, 'client-gone');
     else {
@@ -307,7 +307,10 @@ function routeOnSharedListener(
   routing: SharedListenerRouting,
 ): SharedDecision {
   let refusal: SharedDecision | undefined;
-  for (const upstream of certifiedFirst(upstreams.slice(0, MAX_ASKED_SERVICES), info.serverName)) {
+  const asked = [...certifiedFirst(upstreams.slice(0, MAX_ASKED_SERVICES), info.serverName)];
+  // A connection of a suspended Service is reset when the Suspension changes, so the other Services are asked first.
+  asked.sort((a, b) => Number(a.service.isSuspended) - Number(b.service.isSuspended));
+  for (const upstream of asked) {
     const decision = askService(upstream, info, routing);
     if (decision.kind === 'admitted') return { ...decision, upstream };
     refusal ??= decision;
@@ -326,12 +329,13 @@ function certifiedFirst(upstreams: readonly Upstream[], serverName: string | nul
 
 /** Checks suspension, source ranges and limits, because the Service was not known before. */
 function askService(
-  { service, route }: Upstream,
+  upstream: Upstream,
   { client }: Pick<DownstreamInfo, 'client'>,
   { hasCertificate, admit }: SharedListenerRouting,
 ): RoutingDecision {
+  const { service, route } = upstream;
   const terminatesTls = terminatingTlsPort(route) !== undefined;
-  const outcome = service.isSuspended ? 'cut-off' : routeRefusalFor(route, client);
+  const outcome = isCutOff(upstream) ? 'cut-off' : routeRefusalFor(route, client);
   if (outcome !== undefined) {
     return { kind: 'refused', outcome, alert: ALERT_BY_OUTCOME[outcome], newOwner: { service }, terminatesTls };
   }

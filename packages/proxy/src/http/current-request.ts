@@ -1,8 +1,9 @@
-import { type EndpointStats, endpointsSpeakHttp2, httpsRedirectPort, type Route } from '@weir/model/data-plane';
+import { type EndpointStats, endpointsSpeakHttp2, httpsRedirectPort } from '@weir/model/data-plane';
 import type { LoggedRequest } from '../access-log/access-log.ts';
 import type { Admission } from '../limits/admission.ts';
 import { countRequestRefusal } from '../metering/counters.ts';
 import { RequestMeter } from '../metering/request-meter.ts';
+import type { Upstream } from '../upstream/upstream.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
 import {
@@ -31,7 +32,8 @@ export type AnswerReason = ErrorReason | 'https-redirect';
 /** The part of the connection that a request needs. */
 export interface RequestConnection {
   readonly peer: ForwardedPeer;
-  readonly route: Route;
+  /** The upstream of the request, or of the connection if the request has none. */
+  readonly upstream: Upstream;
   readonly admission: Pick<Admission, 'admitRequest'>;
   readonly counters: Float64Array;
   /** The access log's record of the request. Undefined if the request is not logged. */
@@ -70,6 +72,8 @@ export class CurrentRequest {
   /** Whether the connection must end after the response. */
   closesAfterResponse = false;
   readonly #connection: RequestConnection;
+  /** The upstream that the request asks for, even if it refuses the request. Undefined if there is none. */
+  #requested: Upstream | undefined;
   readonly #meter = new RequestMeter();
   #clientMinorVersion = 1;
   #isWebSocket = false;
@@ -87,8 +91,8 @@ export class CurrentRequest {
   }
 
   /**
-   * Begins a request, and writes the head that the endpoint receives. `routed` is a reason if no endpoint may get the
-   * request. Returns a reason if the request must be refused, or `redirect` if it must be redirected to HTTPS.
+   * Begins a request, and writes the head that the endpoint receives. `routed` is a reason if no Service gets the request.
+   * Returns a reason if the request must be refused, or `redirect` if it must be redirected to HTTPS.
    * `webSocketKeyLine`: see `RequestContext`.
    */
   begin(
@@ -96,15 +100,16 @@ export class CurrentRequest {
     routed: RoutedTo | ErrorReason,
     webSocketKeyLine?: Uint8Array,
   ): ErrorReason | 'redirect' | undefined {
-    const { peer, route, counters, now } = this.#connection;
+    const { peer, upstream, counters, now } = this.#connection;
     const isRouted = typeof routed !== 'string';
+    this.#requested = isRouted ? routed.upstream : listenerOwner(upstream);
     this.#meter.begin(counters, now);
     this.method = head.methodId;
     this.hasBody = head.framing.kind === 'chunked' || head.framing.length > 0;
     this.hasResponse = false;
     this.#clientMinorVersion = head.minorVersion;
     this.#answerFormat = answerFormatFor(head.fields);
-    this.#sendsHttp2 = endpointsSpeakHttp2(route);
+    this.#sendsHttp2 = endpointsSpeakHttp2(upstream.route);
     this.#isChunked = head.framing.kind === 'chunked' && !this.#sendsHttp2;
     const refusal = writeRequest(head, { peer, routed: isRouted ? routed : undefined, webSocketKeyLine });
     this.#responseFilters = isRouted ? routed.responseFilters : undefined;
@@ -113,10 +118,12 @@ export class CurrentRequest {
     this.#isWebSocket = writtenRequest.isWebSocket;
     this.closesAfterResponse = writtenRequest.closes;
     if (!isRouted) return routed;
+    if (routed.upstream.service.isSuspended) return 'suspended';
     return (
+      routed.refusal ??
       this.#limitRefusal(head.framing.length) ??
       refusal ??
-      (this.isHttps || httpsRedirectPort(route) === undefined ? undefined : 'redirect')
+      (this.isHttps || httpsRedirectPort(upstream.route) === undefined ? undefined : 'redirect')
     );
   }
 
@@ -125,14 +132,15 @@ export class CurrentRequest {
    * of the body is not known.
    */
   #limitRefusal(contentLength: number): ErrorReason | undefined {
-    const { admission, route } = this.#connection;
+    const { admission, upstream } = this.#connection;
     if (!admission.admitRequest()) return 'too-many-requests';
-    this.#bodyBytesLeft = route.settings.maxBodyBytes ?? Number.POSITIVE_INFINITY;
+    this.#bodyBytesLeft = upstream.route.settings.maxBodyBytes ?? Number.POSITIVE_INFINITY;
     return contentLength > this.#bodyBytesLeft ? 'body-too-large' : undefined;
   }
 
   /** Begins a request whose head is not valid. */
   beginInvalid(): void {
+    this.#requested = listenerOwner(this.#connection.upstream);
     this.method = METHOD.other;
     this.hasBody = true;
     this.hasResponse = false;
@@ -174,14 +182,14 @@ export class CurrentRequest {
 
   /** The same, but leaves the head in `edit`. */
   editResponseHead(head: ResponseHead, { sentAt, closes, stickyCookieLine }: ResponseOptions): number | undefined {
-    const { route, now } = this.#connection;
+    const { upstream, now } = this.#connection;
     const { status } = head;
     const client = {
       minorVersion: this.#clientMinorVersion,
       isHttps: this.isHttps,
       isWebSocket: this.#isWebSocket,
       filters: this.#responseFilters,
-      hstsLine: hstsLineFor(route),
+      hstsLine: hstsLineFor(upstream.route),
       stickyCookieLine,
     };
     const written = editResponseFor(head, client, status >= 200 && (this.closesAfterResponse || closes));
@@ -214,23 +222,25 @@ export class CurrentRequest {
 
   /** Replaces the output by an answer of the proxy, which completes the request. */
   writeAnswer(reason: ErrorReason, closes: boolean): void {
-    const { counters, now } = this.#connection;
+    const { counters, upstream, now } = this.#connection;
     this.hasResponse = true;
     countRequestRefusal(counters, reason);
-    this.closesAfterResponse ||= closes || closesConnection(reason);
+    // A suspended Service keeps no connections.
+    this.closesAfterResponse ||= closes || closesConnection(reason) || upstream.service.isSuspended;
     writeAnswer(reason, {
       format: this.#answerFormat,
       method: this.method,
       clientMinorVersion: this.#clientMinorVersion,
       closes: this.closesAfterResponse,
+      upstream: this.#requested,
     });
     this.#meter.answer(ERROR_REASONS[reason].status, counters, now);
   }
 
   /** Replaces the output by a redirect to HTTPS, which completes the request. Returns false if the client named no host. */
   writeRedirect(head: RequestHead): boolean {
-    const { route, counters, now } = this.#connection;
-    if (!writeHttpsRedirect(head, httpsRedirectPort(route) ?? 0)) return false;
+    const { upstream, counters, now } = this.#connection;
+    if (!writeHttpsRedirect(head, httpsRedirectPort(upstream.route) ?? 0)) return false;
     this.hasResponse = true;
     // The client continues at another port.
     this.closesAfterResponse = true;
@@ -242,6 +252,14 @@ export class CurrentRequest {
   abandon(): void {
     this.#meter.abandon();
   }
+}
+
+/**
+ * Returns the upstream of requests that no Service gets. There is none at a listener that Services share, because the
+ * Service of the connection may belong to another tenant.
+ */
+function listenerOwner(upstream: Upstream): Upstream | undefined {
+  return upstream.route.listener.shared === true ? undefined : upstream;
 }
 
 function isInterim(status: number): boolean {

@@ -1,4 +1,6 @@
 // Applies the passes to heads, and writes the results and the answers of the proxy itself into the `output` of this thread.
+
+import type { Upstream } from '../upstream/upstream.ts';
 import { METHOD } from './h1/methods.ts';
 import { RequestHeadParser } from './h1/request-head.ts';
 import { ResponseHeadParser } from './h1/response-head.ts';
@@ -157,10 +159,21 @@ export function writeAnswer(
     readonly method: number;
     readonly clientMinorVersion: number;
     readonly closes: boolean;
+    /** The upstream that the request asks for. Undefined if there is none. */
+    readonly upstream: Upstream | undefined;
   },
 ): void {
-  const { format, method, clientMinorVersion, closes } = answer;
+  const { format, method, clientMinorVersion, closes, upstream } = answer;
   const isHead = method === METHOD.head;
+  const message = reason === 'suspended' ? upstream?.service.suspensionText : undefined;
   output.at = 0;
-  writeErrorAnswer(output, { reason, format, isHead, closes, clientMinorVersion, dateText: dateText(Date.now()) });
+  writeErrorAnswer(output, {
+    reason,
+    format,
+    isHead,
+    closes,
+    clientMinorVersion,
+    dateText: dateText(Date.now()),
+    message,
+  });
 }

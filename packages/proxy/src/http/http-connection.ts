@@ -67,7 +67,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   wheelSlot = 0;
   wheelIndex = -1;
   sessionIndex = -1;
-  protected readonly upstream: Upstream;
+  readonly upstream: Upstream;
   readonly info: DownstreamInfo;
   readonly peer: ForwardedPeer;
   protected readonly options: HttpConnectionOptions;

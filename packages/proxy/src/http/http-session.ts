@@ -4,7 +4,7 @@
 // 3. `EndpointRequest` chooses an endpoint, sends the request, and tries again where that is safe.
 // 4. `EndpointConnection` reads the response, and the response passes decide which head the client receives.
 
-import type { EndpointStats, Route } from '@weir/model/data-plane';
+import type { EndpointStats } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { TcpStream } from '../transport/tcp-transport.ts';
@@ -56,10 +56,6 @@ export class HttpSession
     super(client, info, options);
     const { context, upstream } = options;
     this.#request = new EndpointRequest(this, { context, upstream, client: info.client });
-  }
-
-  get route(): Route {
-    return this.upstream.route;
   }
 
   get admission(): Admission {
@@ -189,10 +185,10 @@ export class HttpSession
 
   onHead(head: RequestHeadParser): 'body' {
     const routed = this.options.router.route(head, this.info.tls === undefined ? undefined : this.upstream);
-    const refusal = typeof routed === 'string' ? routed : this.#moveTo(routed.upstream, head);
+    if (typeof routed !== 'string') routed.refusal = this.#moveTo(routed.upstream, head);
     if (this.#next !== undefined) return 'body';
     this.#phase = 'body';
-    const reason = this.#current.begin(head, refusal ?? routed);
+    const reason = this.#current.begin(head, routed);
     this.startIdleTimeout();
     this.#request.cookieEndpoint = this.#current.cookieEndpoint;
     this.beginLog(head, reason === undefined ? this.#request : undefined);

@@ -32,6 +32,8 @@ export interface RoutedTo {
   readonly hostRewrite: Uint8Array | undefined;
   readonly requestFilters: CompiledFilters | undefined;
   readonly responseFilters: CompiledFilters | undefined;
+  /** Why the Service does not admit the request. Undefined until the caller sets it. */
+  refusal: ErrorReason | undefined;
 }
 
 export interface RequestRouterOptions {
@@ -144,6 +146,7 @@ const result: Mutable<Omit<RoutedTo, 'upstream'>> & { upstream: Upstream | undef
   hostRewrite: undefined,
   requestFilters: undefined,
   responseFilters: undefined,
+  refusal: undefined,
 };
 
 function unchanged(upstream: Upstream | undefined): RoutedTo | ErrorReason {
@@ -152,6 +155,7 @@ function unchanged(upstream: Upstream | undefined): RoutedTo | ErrorReason {
   result.hostRewrite = undefined;
   result.requestFilters = undefined;
   result.responseFilters = undefined;
+  result.refusal = undefined;
   return upstream === undefined ? 'no-route' : (result as RoutedTo);
 }
 
@@ -173,6 +177,7 @@ function changed(
   result.hostRewrite = sent.authority === host ? undefined : Buffer.from(sent.authority, 'latin1');
   result.requestFilters = filtersOf(filters, 'requestHeaders');
   result.responseFilters = filtersOf(filters, 'responseHeaders');
+  result.refusal = undefined;
   return upstream === undefined ? 'no-route' : (result as RoutedTo);
 }
 

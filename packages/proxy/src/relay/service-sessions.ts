@@ -21,7 +21,8 @@ export class ServiceSessions implements CountedSessions {
   entry: ServiceEntry;
   counters: Float64Array;
   #retryBudget: RetryBudget | undefined;
-  #isSuspended = false;
+  /** The text for HTTP clients. Undefined if the Service is not suspended. */
+  #suspensionText: string | undefined;
 
   constructor(entry: ServiceEntry, counters: Float64Array) {
     this.entry = entry;
@@ -35,7 +36,12 @@ export class ServiceSessions implements CountedSessions {
   }
 
   get isSuspended(): boolean {
-    return this.#isSuspended;
+    return this.#suspensionText !== undefined;
+  }
+
+  /** What HTTP clients are told about the suspension. Undefined if the Service is not suspended. */
+  get suspensionText(): string | undefined {
+    return this.#suspensionText;
   }
 
   /**
@@ -43,9 +49,22 @@ export class ServiceSessions implements CountedSessions {
    * open sessions.
    */
   updateSuspension(suspensions: readonly Suspension[], now: number): boolean {
-    this.#isSuspended = suspensionFor(suspensions, this.entry, now) !== undefined;
-    return this.#isSuspended;
+    const suspension = suspensionFor(suspensions, this.entry, now);
+    this.#suspensionText = suspension && suspensionTextOf(suspension);
+    return this.isSuspended;
   }
+}
+
+/** The most characters of an operator's message that HTTP clients get. */
+const MAX_MESSAGE_LENGTH = 256;
+const CONTROL_CHARACTERS = /\p{Cc}+/gu;
+
+function suspensionTextOf({ message }: Suspension): string {
+  // Removes half of a surrogate pair at the cut.
+  const start = message.slice(0, MAX_MESSAGE_LENGTH).replace(/[\ud800-\udbff]$/, '');
+  const text = start.replace(CONTROL_CHARACTERS, ' ').trim();
+  if (text === '') return 'This service is suspended.';
+  return `This service is suspended: ${text}${start.length < message.length ? '…' : ''}`;
 }
 
 interface RegisteredService {

@@ -1,4 +1,4 @@
-import { type EndpointStats, endpointsSpeakHttp2, type Route } from '@weir/model/data-plane';
+import { type EndpointStats, endpointsSpeakHttp2 } from '@weir/model/data-plane';
 import type { LoggedRequest } from '../../access-log/access-log.ts';
 import type { Admission } from '../../limits/admission.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED, SENT } from '../../metering/counters.ts';
@@ -35,13 +35,14 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   sessionIndex = -1;
   /** The counters of the Service that gets the request. */
   counters: Float64Array;
+  upstream: Upstream;
+  readonly peer: ForwardedPeer;
   logged: LoggedRequest | undefined;
   readonly #owner: Http2RequestOwner;
   readonly #options: HttpConnectionOptions;
   readonly #context: RelayContext;
   readonly #stream: Http2Stream;
   readonly #current: CurrentRequest;
-  #upstream: Upstream;
   #request: EndpointRequest | undefined;
   /** The admission to another Service than that of the connection. */
   #ownAdmission: Admission | undefined;
@@ -64,20 +65,13 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#stream = stream;
     this.#options = options;
     this.#context = options.context;
-    this.#upstream = owner.ownUpstream;
+    this.upstream = owner.ownUpstream;
+    this.peer = owner.peer;
     this.counters = options.counters;
     this.#current = new CurrentRequest(this);
   }
 
   // What `CurrentRequest` reads.
-
-  get peer(): ForwardedPeer {
-    return this.#owner.peer;
-  }
-
-  get route(): Route {
-    return this.#upstream.route;
-  }
 
   get admission(): Admission {
     return this.#ownAdmission ?? this.#options.admission;
@@ -97,7 +91,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#register();
     if (refusal !== undefined) {
       this.#current.beginInvalid();
-      this.logged = this.#owner.startLog(this.route, undefined);
+      this.logged = this.#owner.startLog(this.upstream.route, undefined);
       this.#answer(routed as ErrorReason);
       return;
     }
@@ -106,16 +100,16 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
       // DATA is not a body, and the request of HTTP/1.1 has none.
       head.framing.kind = 'none';
     }
-    const refused = head.startsWebSocket && endpointsSpeakHttp2(this.route) ? 'not-implemented' : routed;
+    const refused = head.startsWebSocket && endpointsSpeakHttp2(this.upstream.route) ? 'not-implemented' : routed;
     const reason = this.#current.begin(head, refused, this.#webSocketKey?.line);
-    this.logged = this.#owner.startLog(this.route, head);
+    this.logged = this.#owner.startLog(this.upstream.route, head);
     if (reason === 'redirect') {
       if (this.#current.writeRedirect(head)) this.#sendOutput('https-redirect');
       else this.#answer('invalid-request');
     } else if (reason !== undefined) this.#answer(reason);
     else {
       const client = this.#owner.connectionInfo.client;
-      this.#request = new EndpointRequest(this, { context: this.#context, upstream: this.#upstream, client });
+      this.#request = new EndpointRequest(this, { context: this.#context, upstream: this.upstream, client });
       this.#request.cookieEndpoint = this.#current.cookieEndpoint;
       if (this.logged !== undefined) this.logged.request = this.#request;
       this.#request.begin(this.#current.method, this.#current.hasBody);
@@ -130,9 +124,12 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     const routed = router.route(head, connectionInfo.tls === undefined ? undefined : ownUpstream);
     if (typeof routed === 'string' || routed.upstream === ownUpstream) return routed;
     const admission = admitTo(routed.upstream, connectionInfo, this.admission);
-    if (typeof admission === 'string') return admission;
+    if (typeof admission === 'string') {
+      routed.refusal = admission;
+      return routed;
+    }
     this.#ownAdmission = admission;
-    this.#upstream = routed.upstream;
+    this.upstream = routed.upstream;
     this.counters = routed.upstream.service.counters;
     addToCounter(this.counters, CONNECTIONS, 1);
     addToCounter(this.counters, ACTIVE, 1);
@@ -140,14 +137,14 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   }
 
   #register(): void {
-    const { idleTimeoutMs, requestTimeoutMs } = this.route.settings;
+    const { idleTimeoutMs, requestTimeoutMs } = this.upstream.route.settings;
     const { wheel } = this.#context;
     this.#idleTicks = ticksFor(idleTimeoutMs);
     if (requestTimeoutMs !== undefined) this.#requestDeadline = wheel.now + ticksFor(requestTimeoutMs);
     this.deadline = Math.min(wheel.now + this.#idleTicks, this.#requestDeadline);
     wheel.add(this);
     // A suspension of the connection's Service ends the whole connection.
-    if (this.#ownAdmission !== undefined) this.#upstream.service.sessions.add(this);
+    if (this.#ownAdmission !== undefined) this.upstream.service.sessions.add(this);
   }
 
   // The request of the client.
@@ -210,7 +207,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#endLog();
     this.#owner.onRequestEnd(this);
     if (this.#ownAdmission === undefined) return;
-    this.#upstream.service.sessions.delete(this);
+    this.upstream.service.sessions.delete(this);
     this.#ownAdmission.release();
     countOutcome(this.counters, 'completed');
     addToCounter(this.counters, ACTIVE, -1);
@@ -224,7 +221,10 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
 
   onConnecting(): void {
     const { wheel } = this.#context;
-    this.deadline = Math.min(wheel.now + ticksFor(this.route.settings.connectTimeoutMs), this.#requestDeadline);
+    this.deadline = Math.min(
+      wheel.now + ticksFor(this.upstream.route.settings.connectTimeoutMs),
+      this.#requestDeadline,
+    );
     if (this.deadline < this.wheelSlot) wheel.advance(this);
   }
 
@@ -374,7 +374,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     if (logged === undefined) return;
     logged.receivedBytes = this.#stream.receivedBytes;
     logged.sentBytes = this.#stream.sentBytes;
-    this.#context.accessLog.end(logged, { service: this.#upstream.service.entry, counters: this.counters }, this.now);
+    this.#context.accessLog.end(logged, { service: this.upstream.service.entry, counters: this.counters }, this.now);
   }
 
   #countBytes(): void {

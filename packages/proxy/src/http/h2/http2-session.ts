@@ -189,6 +189,8 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
     request.start(head, refusal);
     this.#hadRequest = true;
     if (this.context.isDraining && !this.isEnded) this.connection.drain();
+    // The client opens another connection, which may find the Service in service again.
+    if (this.upstream.service.isSuspended) this.connection.drain();
     return request;
   }
 

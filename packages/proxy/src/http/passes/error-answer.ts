@@ -86,7 +86,7 @@ export interface ErrorAnswer {
   readonly requestId?: Uint8Array | undefined;
   /** When the client may try again. An answer 429 without this value says one second. */
   readonly retryAfterSeconds?: number | undefined;
-  /** Replaces the text of the reason, for example with the message of a suspension. Not cached. */
+  /** Replaces the text of the reason, for example with the message of a suspension. */
   readonly message?: string | undefined;
   /** The tenant's page, at most `MAX_ERROR_PAGE_BYTES`. A larger page is ignored. */
   readonly page?: ErrorPage | undefined;
@@ -103,7 +103,7 @@ export function closesConnection(reason: ErrorReason): boolean {
  */
 export function writeErrorAnswer(writer: ByteWriter, answer: ErrorAnswer): number {
   const { reason, format, requestId, page, message } = answer;
-  const template = message === undefined ? cachedTemplate(reason, format) : buildTemplate(reason, format, message);
+  const template = message === undefined ? cachedTemplate(reason, format) : messageTemplate(reason, format, message);
   const retryAfterSeconds = answer.retryAfterSeconds ?? (reason === 'too-many-requests' ? 1 : undefined);
   const usesPage = page !== undefined && format !== 'grpc' && page.body.length <= MAX_ERROR_PAGE_BYTES;
   writer.bytes(template.statusLine);
@@ -171,6 +171,23 @@ function cachedTemplate(reason: ErrorReason, format: AnswerFormat): Template {
     template = buildTemplate(reason, format, ERROR_REASONS[reason].message);
     templates.set(key, template);
   }
+  return template;
+}
+
+interface MessageTemplate {
+  readonly reason: ErrorReason;
+  readonly message: string;
+  readonly template: Template;
+}
+
+/** The last template with a message of its own in each format, because a suspended Service may get many requests. */
+const messageTemplates: Map<AnswerFormat, MessageTemplate> = new Map();
+
+function messageTemplate(reason: ErrorReason, format: AnswerFormat, message: string): Template {
+  const last = messageTemplates.get(format);
+  if (last?.reason === reason && last.message === message) return last.template;
+  const template = buildTemplate(reason, format, message);
+  messageTemplates.set(format, { reason, message, template });
   return template;
 }
 

@@ -8,6 +8,7 @@ import {
   type Matcher,
   type Route,
   type RouteKey,
+  relaysHttp,
   type Suspension,
 } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
@@ -207,8 +208,9 @@ export class ListenerReconciler {
     const result = bindResultFor(this.#states.get(key), { isStillClosing: this.#openings.isStillClosing(key) });
     const error = result.bound ? this.#options.faultOf(route) : null;
     if (error !== null) return { bound: false, listening: false, error };
-    if (!isShared) return result;
-    // A shared listener may be open for other Services while this Service is suspended or has no endpoint.
+    if (!isShared && !relaysHttp(route)) return result;
+    // A shared listener may be open for other Services while this Service is suspended or has no endpoint. A listener for
+    // HTTP is open while the Service is suspended.
     return { ...result, listening: result.listening && isServing(route, this.#suspensions, this.#options.clock.now()) };
   }
 

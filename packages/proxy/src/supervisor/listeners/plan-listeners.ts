@@ -1,13 +1,14 @@
-// Plans which listeners a proxy opens. A listener is only allocated if its Service has no ready endpoint or is
-// suspended. The kernel refuses clients of an allocated listener, but the Service keeps the port, and the port is
-// reported as bound. A shared listener is open as long as one of its Services has an endpoint. Clients of suspended
-// Services on a shared listener get a TLS alert.
+// Plans which listeners a proxy opens. A listener is only allocated if its Service has no ready endpoint, or if its
+// Service is suspended and the listener carries no HTTP. The kernel refuses clients of an allocated listener, but the
+// Service keeps the port, and the port is reported as bound. A shared listener is open as long as one of its Services has
+// an endpoint. Clients of suspended Services get an HTTP answer, or on a shared listener without HTTP a TLS alert.
 import {
   type ListenerEntry,
   type ListenerKey,
   type ListenerRoutes,
   type Matcher,
   type Route,
+  relaysHttp,
   type Suspension,
   suspensionFor,
 } from '@weir/model/data-plane';
@@ -64,6 +65,8 @@ function stepFor(key: ListenerKey, input: PlanListenersInput): ListenerStep[] {
 }
 
 function isWanted({ exclusive, shared }: ListenerRoutes, suspensions: readonly Suspension[], now: number): boolean {
+  // HTTP clients of a suspended Service get an answer that says why.
+  if (exclusive !== undefined && relaysHttp(exclusive)) return exclusive.endpoints.length > 0;
   if (exclusive !== undefined) return isServing(exclusive, suspensions, now);
   for (const { endpoints } of shared.values()) if (endpoints.length > 0) return true;
   return false;

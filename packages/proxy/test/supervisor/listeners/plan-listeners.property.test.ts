@@ -30,6 +30,7 @@ const service = (port: number): fc.Arbitrary<TestService> =>
     port: fc.constant(port),
     protocol: fc.constant(port % 2 === 0 ? 'TCP' : 'UDP'),
     endpoints: fc.constantFrom([], [{ address: '10.0.0.1', port: 1 }]),
+    settings: fc.constantFrom({}, { httpPorts: [port] }),
   });
 const sharers = fc
   .tuple(service(SHARED), service(SHARED))
@@ -108,10 +109,11 @@ function expectedStep(key: ListenerKey, matcher: Matcher, { present, suspensions
   const routes = [...matcher.routes.values()].filter((route) => listenerKeyOfRoute(route.key) === key);
   if (routes.length === 0) return state === undefined ? undefined : 'close';
   if (state?.kind === 'failed' && state.retryAt > NOW) return 'keep';
-  const serves = routes.some(
-    ({ endpoints, listener, service }) =>
-      endpoints.length > 0 && (listener.shared === true || suspensionFor(suspensions, service, NOW) === undefined),
-  );
+  const serves = routes.some(({ endpoints, listener, service, settings }) => {
+    const answersHttp = listener.protocol === 'TCP' && settings.httpPorts !== undefined;
+    const isSuspended = suspensionFor(suspensions, service, NOW) !== undefined;
+    return endpoints.length > 0 && (listener.shared === true || answersHttp || !isSuspended);
+  });
   if (serves) return state?.kind === 'open' ? 'keep' : 'open';
   return state?.kind === 'allocated' ? 'keep' : 'allocate';
 }
