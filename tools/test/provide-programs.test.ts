@@ -137,7 +137,7 @@ describe('a missing program', () => {
 });
 
 test('the Go modules pin the versions and packages of the catalog', () => {
-  const { 'echo-pod': echoPod, ...others } = goBuilds;
+  const { 'echo-pod': echoPod, 'grpc-peer': grpcPeer, ...others } = goBuilds;
   for (const [build, { folder, version, extraPackages = [] }] of Object.entries(others)) {
     const read = (file: string): string => readFileSync(new URL(`../go/${folder}/${file}`, import.meta.url), 'utf8');
     assert.match(read('go.mod'), new RegExp(`^(?:require |\\t)\\S+ v${version.replaceAll(/[.+]/g, '\\$&')}$`, 'm'));
@@ -148,8 +148,10 @@ test('the Go modules pin the versions and packages of the catalog', () => {
     for (const module of [...modules, ...extraPackages])
       assert.ok(read('tools.go').includes(`"${module}"`), `${module} is in ${folder}/tools.go`);
   }
-  const source = readFileSync(new URL('../go/echo-pod/main.go', import.meta.url), 'utf8');
-  assert.ok(source.includes(`const version = "${echoPod.version}"`));
+  for (const { folder, version } of [echoPod, grpcPeer]) {
+    const source = readFileSync(new URL(`../go/${folder}/main.go`, import.meta.url), 'utf8');
+    assert.ok(source.includes(`const version = "${version}"`), `${folder} has the version of the catalog`);
+  }
 });
 
 test('only programs declared by runnable test files are fetched', async () => {

@@ -32,12 +32,21 @@ export type ProgramName =
   | 'coredns'
   | 'helm'
   | 'h2spec'
+  | 'grpc-peer'
   | 'debootstrap'
   | 'buildah'
   | 'weir-images';
 
 /** Names of groups of Go programs. The programs of a group are built by one command into one folder of the cache. */
-export type GoBuild = 'kubernetes' | 'kubernetes-node' | 'containerd' | 'echo-pod' | 'coredns' | 'helm' | 'h2spec';
+export type GoBuild =
+  | 'kubernetes'
+  | 'kubernetes-node'
+  | 'containerd'
+  | 'echo-pod'
+  | 'coredns'
+  | 'helm'
+  | 'h2spec'
+  | 'grpc-peer';
 
 type GoBuildInfo = {
   /** A folder below tools/go. Its go.mod and go.sum pin the version of every module. */
@@ -93,6 +102,11 @@ export const goBuilds: Readonly<Record<GoBuild, GoBuildInfo>> = {
     version: '2.2.1+incompatible',
     durationHint: 'downloads about 10 Go modules, then compiles for a few seconds, only once',
     versionVariables: (version) => ({ 'main.VERSION': version }),
+  },
+  'grpc-peer': {
+    folder: 'grpc-peer',
+    version: '1.0.0',
+    durationHint: 'downloads about 10 Go modules, then compiles for about half a minute, only once',
   },
 };
 
@@ -209,6 +223,13 @@ export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
     module: 'github.com/summerwind/h2spec/cmd/h2spec',
     versionArguments: ['--version'],
     minimum: '2.2',
+  },
+  'grpc-peer': {
+    kind: 'go',
+    build: 'grpc-peer',
+    module: 'weir.dev/tools/grpc-peer',
+    versionArguments: ['--version'],
+    minimum: goBuilds['grpc-peer'].version,
   },
   // debootstrap and buildah must precede weir-images, because programs are fetched in this order and the image build needs both.
   debootstrap: {

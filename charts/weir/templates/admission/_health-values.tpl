@@ -6,14 +6,14 @@ variables.own[?'weir.dev/health-check'].orValue('off')
 
 {{/* Takes the CEL for an annotation, and adds that the annotation requires a health check. */}}
 {{- define "weir.cel.ofCheck" -}}
-!({{ include "weir.cel.check" . }} in ['tcp', 'http', 'https'])
-? 'can be honoured only with weir.dev/health-check: tcp, http or https; add that annotation, or remove this one'
+!({{ include "weir.cel.check" . }} in ['tcp', 'http', 'https', 'grpc'])
+? 'can be honoured only with weir.dev/health-check: tcp, http, https or grpc; add that annotation, or remove this one'
 : {{ . }}
 {{- end }}
 
 {{- define "weir.cel.path" -}}
-!({{ include "weir.cel.check" . }} in ['http', 'https'])
-? 'can be honoured only with weir.dev/health-check: http or https; add that annotation, or remove this one'
+!({{ include "weir.cel.check" . }} in ['http', 'https', 'grpc'])
+? 'can be honoured only with weir.dev/health-check: http, https or grpc; add that annotation, or remove this one'
 : {{ include "weir.cel.value" . }}
 {{- end }}
 

@@ -135,7 +135,9 @@ function unhealthyLines({ unhealthyEndpoints }: ServiceExplanation): string[] {
 function healthCheckLines(check: HealthCheckSettings): string[] {
   if (check.kind === 'off') return [];
   const { intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold, drainTimeoutMs } = check;
-  const request = check.kind === 'http' ? `${healthCheckName(check)} ${check.path}` : check.kind;
+  const target = check.kind === 'http' ? check.path : check.grpcService;
+  const request =
+    target === undefined || target === '' ? healthCheckName(check) : `${healthCheckName(check)} ${target}`;
   return [
     `health-check ${request} every ${formatDuration(intervalMs)}, timeout ${formatDuration(timeoutMs)}; unhealthy after ${pluralize(unhealthyThreshold, 'failed check')}, healthy after ${pluralize(healthyThreshold, 'passed check')}`,
     ...(drainTimeoutMs === undefined

@@ -172,6 +172,9 @@ test('weir explain shows the request, timing and drain timeout of a health check
   const timingText = 'every 1s, timeout 500ms; unhealthy after 3 failed checks, healthy after 1 passed check';
   assert.deepEqual(linesOf({ kind: 'tcp', ...timing }), [`  health-check tcp ${timingText}`]);
   assert.deepEqual(linesOf({ kind: 'http', path: '/', ...timing }), [`  health-check http / ${timingText}`]);
+  assert.deepEqual(linesOf({ kind: 'tcp', grpcService: '', ...timing }), [`  health-check grpc ${timingText}`]);
+  const ofService = { kind: 'tcp', grpcService: 'shop.v1.Orders', ...timing } as const;
+  assert.deepEqual(linesOf(ofService), [`  health-check grpc shop.v1.Orders ${timingText}`]);
   assert.deepEqual(linesOf({ kind: 'http', path: '/', overTls: true, ...timing, drainTimeoutMs: 2_000 }), [
     `  health-check https / ${timingText}`,
     '  health-check-drain-timeout 2s: connections to an unhealthy endpoint are reset after this time, if another endpoint works',

@@ -1,4 +1,4 @@
-import type { HealthCheckSettings, HealthCheckTiming } from '../settings/service-settings.ts';
+import type { HealthCheckName, HealthCheckSettings, HealthCheckTiming } from '../settings/service-settings.ts';
 import { type EjectionState, isEjected } from './ejection.ts';
 
 /** The health of one endpoint of a port, identified by its `endpointKey`. */
@@ -99,6 +99,7 @@ export function recordCheckResult(
 }
 
 /** Returns the value of the annotation `weir.dev/health-check` that asks for this check. */
-export function healthCheckName(check: HealthCheckSettings): 'off' | 'tcp' | 'http' | 'https' {
-  return check.kind === 'http' && check.overTls === true ? 'https' : check.kind;
+export function healthCheckName(check: HealthCheckSettings): HealthCheckName {
+  if (check.kind === 'http' && check.overTls === true) return 'https';
+  return check.kind === 'tcp' && check.grpcService !== undefined ? 'grpc' : check.kind;
 }

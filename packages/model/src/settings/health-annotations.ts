@@ -1,6 +1,7 @@
 // The annotations `weir.dev/health-check` and `weir.dev/health-check-…`. A Service with an option but without a check is refused, because
 // the option would have no effect.
 import { DURATION_PATTERN, parseDuration } from '../duration.ts';
+import { healthCheckName } from '../health/port-health.ts';
 import {
   type Annotation,
   durationAnnotation,
@@ -10,12 +11,11 @@ import {
 } from './annotation-grammar.ts';
 import {
   DEFAULT_HEALTH_TIMING,
+  type HealthCheckName,
   type HealthCheckSettings,
   type HealthCheckTiming,
   type ServiceSettings,
 } from './service-settings.ts';
-
-type CheckName = 'off' | 'tcp' | 'http' | 'https';
 
 const MIN_INTERVAL_MS = 1_000;
 const MAX_INTERVAL_MS = 600_000;
@@ -27,7 +27,7 @@ const MAX_PATH_LENGTH = 1_024;
  * The health annotations. They are parsed in this order, because the options depend on the check, and the timeout depends on the interval.
  */
 export const HEALTH_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
-  'health-check': oneOfAnnotation<CheckName>(['off', 'tcp', 'http', 'https'], (name) => ({
+  'health-check': oneOfAnnotation<HealthCheckName>(['off', 'tcp', 'http', 'https', 'grpc'], (name) => ({
     healthCheck: defaultCheck(name),
   })),
   'health-check-path': pathAnnotation(),
@@ -49,7 +49,7 @@ export const HEALTH_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   ),
 };
 
-function defaultCheck(name: CheckName): HealthCheckSettings {
+function defaultCheck(name: HealthCheckName): HealthCheckSettings {
   switch (name) {
     case 'off':
       return { kind: 'off' };
@@ -59,6 +59,8 @@ function defaultCheck(name: CheckName): HealthCheckSettings {
       return { kind: 'http', path: '/', ...DEFAULT_HEALTH_TIMING };
     case 'https':
       return { kind: 'http', path: '/', overTls: true, ...DEFAULT_HEALTH_TIMING };
+    case 'grpc':
+      return { kind: 'tcp', grpcService: '', ...DEFAULT_HEALTH_TIMING };
   }
 }
 
@@ -75,7 +77,7 @@ function withTiming(
 
 /**
  * Returns the annotation for the path. A path may have the characters that a request line allows: no blanks, no control characters, and no
- * fragment (`#`), because clients never send a fragment to a server.
+ * fragment (`#`), because clients never send a fragment to a server. For a gRPC check the path is a slash and the name of a service.
  */
 function pathAnnotation(): Annotation {
   const { grammar, parse } = pattern(
@@ -84,14 +86,17 @@ function pathAnnotation(): Annotation {
       maxLength: MAX_PATH_LENGTH,
       expected: `a path such as /healthz: it begins with /, and has no blanks and at most ${MAX_PATH_LENGTH} characters`,
     },
-    (path, { healthCheck }) => ({ healthCheck: healthCheck.kind === 'http' ? { ...healthCheck, path } : healthCheck }),
+    (path, { healthCheck }) => {
+      if (healthCheck.kind === 'http') return { healthCheck: { ...healthCheck, path } };
+      return healthCheck.kind === 'tcp' ? { healthCheck: { ...healthCheck, grpcService: path.slice(1) } } : {};
+    },
   );
   return {
     grammar,
     parse: (value, settings) =>
-      settings.healthCheck.kind === 'http'
+      ['http', 'https', 'grpc'].includes(healthCheckName(settings.healthCheck))
         ? parse(value, settings)
-        : 'can be honoured only with weir.dev/health-check: http or https; add that annotation, or remove this one',
+        : 'can be honoured only with weir.dev/health-check: http, https or grpc; add that annotation, or remove this one',
   };
 }
 
@@ -119,7 +124,7 @@ function withCheck({ grammar, parse }: Annotation): Annotation {
     grammar,
     parse: (value, settings) =>
       settings.healthCheck.kind === 'off'
-        ? 'can be honoured only with weir.dev/health-check: tcp, http or https; add that annotation, or remove this one'
+        ? 'can be honoured only with weir.dev/health-check: tcp, http, https or grpc; add that annotation, or remove this one'
         : parse(value, settings),
   };
 }

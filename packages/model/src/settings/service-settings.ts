@@ -112,10 +112,19 @@ export interface TlsPort {
 
 export type Algorithm = 'least-connections' | 'round-robin' | 'random' | 'maglev' | 'first';
 export type Affinity = { readonly kind: 'none' } | { readonly kind: 'client-ip'; readonly timeoutMs: number };
-export type HealthCheckSettings =
-  | { readonly kind: 'off' }
-  | ({ readonly kind: 'tcp' } & HealthCheckTiming)
-  | HttpHealthCheck;
+/** The values of the annotation `weir.dev/health-check`. */
+export type HealthCheckName = 'off' | 'tcp' | 'http' | 'https' | 'grpc';
+export type HealthCheckSettings = { readonly kind: 'off' } | TcpHealthCheck | HttpHealthCheck;
+
+export interface TcpHealthCheck extends HealthCheckTiming {
+  readonly kind: 'tcp';
+  /**
+   * Present for a gRPC check: the name of the service whose health the endpoint is asked for; empty for the health of the whole endpoint.
+   * This is a field and not another `kind`, so that a proxy of an earlier version can still decode the settings. Such a proxy checks only
+   * whether the endpoint accepts connections.
+   */
+  readonly grpcService?: string;
+}
 
 export interface HttpHealthCheck extends HealthCheckTiming {
   readonly kind: 'http';

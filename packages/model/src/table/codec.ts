@@ -151,7 +151,7 @@ const SETTINGS = objectOf({
   proxyProtocol: isOneOf('v1', 'v2', null),
   healthCheck: unionByKind({
     off: {},
-    tcp: TIMING,
+    tcp: { grpcService: optional(isText), ...TIMING },
     http: { path: isText, overTls: optional(isOneOf(true)), ...TIMING },
   }),
   limits: objectOf({

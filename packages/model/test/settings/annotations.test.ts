@@ -134,6 +134,10 @@ test('gives a health check defaults for all options', () => {
   assert.deepEqual(settingsOf({ 'health-check': 'https' })?.healthCheck, https);
   const asked = settingsOf({ 'health-check': 'https', 'health-check-path': '/readyz' });
   assert.deepEqual(asked?.healthCheck, { ...https, path: '/readyz' });
+  const grpc = { kind: 'tcp', grpcService: '', ...timing } as const;
+  assert.deepEqual(settingsOf({ 'health-check': 'grpc' })?.healthCheck, grpc);
+  const ofService = settingsOf({ 'health-check': 'grpc', 'health-check-path': '/shop.v1.Orders' });
+  assert.deepEqual(ofService?.healthCheck, { ...grpc, grpcService: 'shop.v1.Orders' });
 });
 
 test('accepts all options of a health check in any order', () => {
@@ -171,14 +175,17 @@ test('shortens the default timeout of a health check to its interval', () => {
 
 test('refuses invalid options of a health check, with the allowed values', () => {
   const rows: readonly (readonly [Annotations, RegExp])[] = [
-    [{ 'health-check': 'grpc' }, /health-check: "grpc" is not allowed; use one of off, tcp, http, https$/],
+    [{ 'health-check': 'ping' }, /health-check: "ping" is not allowed; use one of off, tcp, http, https, grpc$/],
     [
       { 'health-check': 'tcp', 'health-check-path': '/' },
-      /health-check-path: "\/" can be honoured only with .*: http or https;/,
+      /health-check-path: "\/" can be honoured only with .*: http, https or grpc;/,
     ],
-    [{ 'health-check-path': '/' }, /only with weir\.dev\/health-check: http or https;/],
-    [{ 'health-check-interval': '5s' }, /only with weir\.dev\/health-check: tcp, http or https;/],
-    [{ 'health-check': 'off', 'health-check-healthy': '2' }, /only with weir\.dev\/health-check: tcp, http or https;/],
+    [{ 'health-check-path': '/' }, /only with weir\.dev\/health-check: http, https or grpc;/],
+    [{ 'health-check-interval': '5s' }, /only with weir\.dev\/health-check: tcp, http, https or grpc;/],
+    [
+      { 'health-check': 'off', 'health-check-healthy': '2' },
+      /only with weir\.dev\/health-check: tcp, http, https or grpc;/,
+    ],
     [{ 'health-check': 'tcp', 'health-check-interval': '999ms' }, /use a duration from 1s to 10m$/],
     [{ 'health-check': 'tcp', 'health-check-interval': '601s' }, /use a duration from 1s to 10m$/],
     [
@@ -190,7 +197,7 @@ test('refuses invalid options of a health check, with the allowed values', () =>
       { 'health-check': 'tcp', 'health-check-drain-timeout': '0s' },
       /use a duration from 1ms to 1d, such as 5s or 1m30s$/,
     ],
-    [{ 'health-check-drain-timeout': '1s' }, /only with weir\.dev\/health-check: tcp, http or https;/],
+    [{ 'health-check-drain-timeout': '1s' }, /only with weir\.dev\/health-check: tcp, http, https or grpc;/],
     [{ 'health-check': 'tcp', 'health-check-healthy': '0' }, /use a whole number from 1 to 10$/],
     [{ 'health-check': 'tcp', 'health-check-unhealthy': '11' }, /use a whole number from 1 to 10$/],
     [{ 'health-check': 'tcp', 'health-check-unhealthy': '1e0' }, /use a whole number from 1 to 10$/],

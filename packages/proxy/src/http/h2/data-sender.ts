@@ -59,7 +59,8 @@ export class DataSender {
     }
     if (!endsStream) return 0;
     // RFC 9113 §6.9.1: DATA without content needs no window.
-    if (start === end) this.#output.frame(FRAME.data, FLAG.endStream, stream.id, bytes, 0, 0);
+    if (start === end && !this.#output.endWithHead(stream.id))
+      this.#output.frame(FRAME.data, FLAG.endStream, stream.id, bytes, 0, 0);
     this.#owner.onEndSent(stream);
     return 0;
   }

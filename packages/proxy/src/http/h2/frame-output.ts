@@ -1,5 +1,5 @@
 import { writeFrameHeader } from './frames.ts';
-import { FLAG, FRAME, FRAME_HEADER_BYTES, MAX_FRAME_BYTES, writeUint32 } from './protocol.ts';
+import { FLAG, FRAME, FRAME_HEADER_BYTES, MAX_FRAME_BYTES, readUint32, writeUint32 } from './protocol.ts';
 
 /** The transport of a connection. */
 export interface ByteSink {
@@ -9,6 +9,9 @@ export interface ByteSink {
 
 /** The memory that joins the frames of one event to one write. */
 const BUFFER_BYTES = 65_536;
+/** Where the flags and the id of the stream are in the header of a frame (RFC 9113 §4.1). */
+const FLAGS_OFFSET = 4;
+const STREAM_ID_OFFSET = 5;
 const MAX_POOLED_BUFFERS = 16;
 const pool: Uint8Array[] = [];
 
@@ -17,6 +20,9 @@ export class FrameOutput {
   sink: ByteSink;
   #memory: Uint8Array | undefined;
   #at = 0;
+  /** Where the last HEADERS frame with a complete block starts and ends; the end is -1 if the frame is sent. */
+  #headStart = -1;
+  #headEnd = -1;
   /** The bytes that the transport has not taken yet, as far as the connection knows. */
   queuedBytes = 0;
 
@@ -31,6 +37,7 @@ export class FrameOutput {
     const end = this.#at;
     this.#memory = undefined;
     this.#at = 0;
+    this.#headEnd = -1;
     this.queuedBytes = this.sink.write(memory.subarray(0, end));
     if (pool.length < MAX_POOLED_BUFFERS) pool.push(memory);
   }
@@ -81,6 +88,8 @@ export class FrameOutput {
     const streamFlags = endsStream ? FLAG.endStream : 0;
     if (end <= MAX_FRAME_BYTES) {
       this.frame(FRAME.headers, FLAG.endHeaders | streamFlags, streamId, bytes, 0, end);
+      this.#headEnd = this.#at;
+      this.#headStart = this.#at - end - FRAME_HEADER_BYTES;
       return;
     }
     this.frame(FRAME.headers, streamFlags, streamId, bytes, 0, MAX_FRAME_BYTES);
@@ -88,6 +97,19 @@ export class FrameOutput {
       const pieceEnd = Math.min(end, at + MAX_FRAME_BYTES);
       this.frame(FRAME.continuation, pieceEnd === end ? FLAG.endHeaders : 0, streamId, bytes, at, pieceEnd);
     }
+  }
+
+  /**
+   * Ends the stream with its HEADERS frame, if this frame is the last one and not sent yet. Returns whether it did. A client
+   * of gRPC takes the status of an error from a head only if the head ends the stream.
+   */
+  endWithHead(streamId: number): boolean {
+    const memory = this.#memory;
+    const start = this.#headStart;
+    if (memory === undefined || this.#headEnd !== this.#at) return false;
+    if (readUint32(memory, start + STREAM_ID_OFFSET) !== streamId) return false;
+    memory[start + FLAGS_OFFSET] = (memory[start + FLAGS_OFFSET] as number) | FLAG.endStream;
+    return true;
   }
 
   #reserve(length: number): Uint8Array {

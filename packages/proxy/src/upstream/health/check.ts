@@ -17,9 +17,10 @@ export interface WantedCheck {
   readonly check: Exclude<HealthCheckSettings, { readonly kind: 'off' }>;
   /** The version of the PROXY header that the endpoint expects, or null if it expects none. */
   readonly proxyProtocol: ServiceSettings['proxyProtocol'];
+  readonly overTls: boolean;
   /**
-   * The server name and `Host` of an HTTPS check: the Service's first host without a wildcard. If null, the check sends
-   * no server name, and the `Host` is the endpoint's address.
+   * The server name and `Host` of a check over TLS. If null, the check sends no server name, and the `Host` is the
+   * endpoint's address.
    */
   readonly host: string | null;
 }
@@ -29,19 +30,30 @@ export interface WantedCheck {
  * that does not answer may still be healthy.
  */
 export function wantedChecksFor({ settings, listener, endpoints }: Route): ReadonlyMap<string, WantedCheck> {
-  const { healthCheck: check, proxyProtocol, hosts } = settings;
+  const { healthCheck: check, proxyProtocol } = settings;
   const wanted = new Map<string, WantedCheck>();
   if (check.kind === 'off' || listener.protocol !== 'TCP') return wanted;
-  const path = check.kind === 'http' ? check.path : '';
-  const host = healthCheckName(check) === 'https' ? (hosts.find((each) => !each.startsWith('*.')) ?? null) : null;
+  const target = check.kind === 'http' ? check.path : (check.grpcService ?? '');
+  const { overTls, host } = tlsOf(settings, listener.port);
   const { intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold } = check;
   const timing = [intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold];
-  const settingsKey = [healthCheckName(check), proxyProtocol, ...timing, host, path].join(' ');
+  const settingsKey = [healthCheckName(check), proxyProtocol, ...timing, overTls, host, target].join(' ');
   for (const endpoint of endpoints) {
     const key = endpointKey(endpoint);
-    wanted.set(key, { key: `${key} ${settingsKey}`, endpoint, check, proxyProtocol, host });
+    wanted.set(key, { key: `${key} ${settingsKey}`, endpoint, check, proxyProtocol, overTls, host });
   }
   return wanted;
+}
+
+/**
+ * Decides whether checks at a port use TLS. An HTTPS check has the Service's first host without a wildcard as server
+ * name. A gRPC check uses TLS with the same server name as clients' requests, if the endpoints of the port expect TLS.
+ */
+function tlsOf({ healthCheck, hosts, tls }: ServiceSettings, port: number): Pick<WantedCheck, 'overTls' | 'host'> {
+  const name = healthCheckName(healthCheck);
+  if (name === 'https') return { overTls: true, host: hosts.find((each) => !each.startsWith('*.')) ?? null };
+  const isEncrypted = name === 'grpc' && tls?.backend?.ports.includes(port) === true;
+  return { overTls: isEncrypted, host: isEncrypted ? (tls?.backend?.serverName ?? null) : null };
 }
 
 export type HealthCheckResult = { readonly kind: 'good' } | { readonly kind: 'bad'; readonly why: string };

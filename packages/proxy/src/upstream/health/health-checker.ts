@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type CheckState, healthCheckName, INITIAL_CHECK_STATE, recordCheckResult } from '@weir/model/data-plane';
+import { type CheckState, INITIAL_CHECK_STATE, recordCheckResult } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import {
   closeCheckSocket,
@@ -102,14 +102,14 @@ export class HealthChecker {
   }
 
   #addSubscriber(subscriber: string, group: string, wanted: WantedCheck): void {
-    const { key, check } = wanted;
+    const { key, check, overTls } = wanted;
     const tracked = this.#checks.get(key);
     if (tracked !== undefined) {
       tracked.subscribers.add(subscriber);
       return;
     }
     this.#checks.set(key, { wanted, subscribers: new Set([subscriber]), state: INITIAL_CHECK_STATE, lastFailure: '' });
-    const cost = healthCheckName(check) === 'https' ? TLS_CHECK_COST : 1;
+    const cost = overTls ? TLS_CHECK_COST : 1;
     this.#schedule.add({ key, group, intervalMs: check.intervalMs, cost }, this.#options.clock.monotonic());
   }
 
@@ -180,7 +180,8 @@ export class HealthChecker {
 
 export const runHealthCheck: RunCheck = (wanted, signal) => {
   const { check } = wanted;
-  return check.kind === 'http' ? checkHttp(wanted, check, signal) : checkTcp(wanted, signal);
+  if (check.kind === 'http') return checkHttp(wanted, check, signal);
+  return check.grpcService === undefined ? checkTcp(wanted, signal) : checkGrpc(wanted, check.grpcService, signal);
 };
 
 /**
@@ -190,6 +191,12 @@ export const runHealthCheck: RunCheck = (wanted, signal) => {
 const checkHttp: typeof import('./http-check.ts')['checkHttp'] = async (...wanted) => {
   const loaded = await import('./http-check.ts');
   return loaded.checkHttp(...wanted);
+};
+
+/** Runs a gRPC check. HTTP/2 is loaded on first use, because otherwise only workers need it. */
+const checkGrpc: typeof import('./grpc-check.ts')['checkGrpc'] = async (...wanted) => {
+  const loaded = await import('./grpc-check.ts');
+  return loaded.checkGrpc(...wanted);
 };
 
 /** Passes if the endpoint accepts a connection. Rejects if the connection fails or the signal is aborted. */

@@ -1,12 +1,11 @@
-import { constants } from 'node:crypto';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { connect, DEFAULT_CIPHERS, TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
 import type { HttpHealthCheck } from '@weir/model/data-plane';
 import { Client } from 'undici';
-import { tlsSocketInternals } from '../../transport/tls/node-tls.ts';
 import type { WantedCheck } from './check.ts';
 import { closeCheckSocket, connectForCheck, failed, type HealthCheckResult, PASSED } from './check.ts';
+import { connectTlsForCheck } from './tls-connection.ts';
 
 const MAX_HEAD_BYTES = 16_384;
 /** The maximum number of body bytes that are read. The body is read so that the endpoint can finish its response. */
@@ -17,12 +16,6 @@ const MAX_BODY_BYTES = 65_536;
  */
 const MAX_RESPONSE_BYTES = 196_608;
 const HEADERS = { 'user-agent': 'weir-health-check', accept: '*/*' };
-/**
- * TLS options that keep a hostile endpoint from occupying the main thread under TLS 1.2. DHE is excluded, because the
- * endpoint could choose a group with many thousands of bits. Renegotiation is excluded, because the endpoint could
- * repeat it.
- */
-const CHEAP_TLS_OPTIONS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
 
 /**
  * Passes if the endpoint answers a GET request with a status from 200 to 399. Rejects if the response is not valid HTTP
@@ -30,10 +23,11 @@ const CHEAP_TLS_OPTIONS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: c
  */
 export async function checkHttp(
   wanted: WantedCheck,
-  { path, overTls }: HttpHealthCheck,
+  { path }: HttpHealthCheck,
   signal: AbortSignal,
 ): Promise<HealthCheckResult> {
-  const socket = overTls ? connectTlsForCheck(wanted) : connectForCheck(wanted);
+  const { overTls } = wanted;
+  const socket = overTls ? connectTlsForCheck(wanted, 'http/1.1') : connectForCheck(wanted);
   let client: Client | undefined;
   try {
     // The connection is made here, because the HTTP client would not abort a connection attempt.
@@ -52,18 +46,6 @@ export async function checkHttp(
     else closeCheckSocket(socket);
     client?.destroy().catch(() => undefined);
   }
-}
-
-/**
- * Connects over TLS. Sends no server name if the Service has no host, because a server name must not be an address (RFC
- * 6066 §3).
- */
-function connectTlsForCheck(wanted: WantedCheck): TLSSocket {
-  const socket = connectForCheck(wanted);
-  tlsSocketInternals.resetWhenClosed(socket);
-  const options = { socket, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'], ...CHEAP_TLS_OPTIONS };
-  const { host } = wanted;
-  return connect(host === null ? options : { ...options, servername: host }).on('error', () => undefined);
 }
 
 /**

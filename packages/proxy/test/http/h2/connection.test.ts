@@ -273,6 +273,30 @@ test('a handler may answer a request before it returns', () => {
   );
 });
 
+test('a stream ends with its head if nothing was sent since, otherwise with empty DATA', () => {
+  const peer = new RawPeer(({ connection }, stream) => {
+    connection.beginHead().status(200);
+    connection.sendHead(stream, false);
+    if (stream.id === 3) connection.flush();
+    if (stream.id !== 5) connection.sendEnd(stream);
+  });
+  for (const id of [1, 3, 5, 7]) peer.head(id, GET, FLAG.endStream);
+  peer.connection.sendEnd(peer.streams.find(({ id }) => id === 5) as Http2Stream);
+  peer.connection.flush();
+  const ends = FLAG.endStream;
+  assert.deepEqual(
+    peer.sentFrames().map(({ type, flags, streamId }) => [type, streamId, flags & ends]),
+    [
+      [FRAME.headers, 1, ends],
+      [FRAME.headers, 3, 0],
+      [FRAME.data, 3, ends],
+      [FRAME.headers, 5, 0],
+      [FRAME.headers, 7, ends],
+      [FRAME.data, 5, ends],
+    ],
+  );
+});
+
 test('nothing can be sent on a stream that has ended', () => {
   const peer = new RawPeer();
   peer.head(1, GET, FLAG.endStream);
