@@ -47,14 +47,14 @@ interface SecuredRoute extends PendingRoute {
 export class SessionStarter {
   readonly #options: SessionStarterOptions;
   /** What all HTTP sessions of the listener need. */
-  readonly #http: Pick<HttpConnectionOptions, 'router' | 'admitTo' | 'startOther'>;
+  readonly #http: Pick<HttpConnectionOptions, 'router' | 'admitTo' | 'startHttp2'>;
 
   constructor(options: SessionStarterOptions) {
     this.#options = options;
     this.#http = {
       router: options.router,
       admitTo: (upstream, { client }, open) => this.#admitTo(upstream, client, open),
-      startOther: (stream, upstream, admitted) => this.#startSession(stream, upstream, admitted),
+      startHttp2: (stream, upstream, admitted) => this.#startSession(stream, upstream, admitted),
     };
   }
 

@@ -65,7 +65,7 @@ export class EndpointRequest implements Exchange, Sink {
   /** The endpoint that the client's sticky cookie names. Set before `begin`. */
   cookieEndpoint: EndpointStats | undefined;
   readonly #owner: RequestOwner;
-  readonly #upstream: Upstream;
+  #upstream: Upstream;
   readonly #context: RelayContext;
   readonly #client: Client;
   #carrier: RequestCarrier | undefined;
@@ -125,6 +125,11 @@ export class EndpointRequest implements Exchange, Sink {
     const { stats } = this;
     if (stats === undefined || stats === this.cookieEndpoint) return undefined;
     return this.#upstream.stickyCookie?.lineFor(stats, client);
+  }
+
+  /** Sends the next requests to the endpoints of another Service. No request may be open. */
+  moveTo(upstream: Upstream): void {
+    this.#upstream = upstream;
   }
 
   /** Begins a request with this method (`METHOD`). The owner then sends the head and the body, and calls `complete`. */

@@ -30,14 +30,6 @@ export const KEEP_ALIVE_MS = 60_000;
 /** How long the proxy waits for the client's FIN after the last response. */
 export const LINGER_MS = 2_000;
 
-/** The Service that gets a client. */
-export interface NextSession {
-  readonly upstream: Upstream;
-  readonly admission: Admission;
-  /** The bytes of the client that the next session reads first. They begin with the head of a request. */
-  readonly bytes: Uint8Array;
-}
-
 export interface HttpConnectionOptions {
   readonly context: RelayContext;
   readonly upstream: Upstream;
@@ -51,15 +43,12 @@ export interface HttpConnectionOptions {
    * connection has.
    */
   admitTo(upstream: Upstream, info: DownstreamInfo, open: Admission): Admission | ErrorReason;
-  /**
-   * Starts the session of another Service with the client of this session. `info.prereadBytes` begin with the head of a
-   * request.
-   */
-  startOther(client: TcpStream, upstream: Upstream, admitted: { info: DownstreamInfo; admission: Admission }): void;
+  /** Starts a session of HTTP/2 with the client of this session. `info.prereadBytes` are its first bytes. */
+  startHttp2(client: TcpStream, upstream: Upstream, admitted: { info: DownstreamInfo; admission: Admission }): void;
 }
 
 /**
- * A client connection whose requests belong to one Service: its counters, limits and deadline, and when its client is
+ * A client connection, which belongs to one Service at a time: its counters, limits and deadline, and when its client is
  * read. The subclass reads the requests and writes the responses.
  */
 export abstract class HttpConnection extends CountedConnection implements StreamEvents, Session, ThrottledReader, Sink {
@@ -67,7 +56,9 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   wheelSlot = 0;
   wheelIndex = -1;
   sessionIndex = -1;
-  readonly upstream: Upstream;
+  /** The Service to which the connection belongs. */
+  upstream: Upstream;
+  admission: Admission;
   readonly info: DownstreamInfo;
   readonly peer: ForwardedPeer;
   protected readonly options: HttpConnectionOptions;
@@ -76,8 +67,8 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   /** Whether bytes of the open request are being read that are not counted yet. */
   protected hasUncountedBytes = false;
   protected readonly isHttp2: boolean = false;
-  readonly #throttle: SessionThrottle;
-  readonly #idleTicks: number;
+  #throttle: SessionThrottle;
+  #idleTicks: number;
   #hasEnded = false;
   /** How many consecutive idle timeouts have passed while the open request was throttled. */
   #throttledIdleTimeouts = 0;
@@ -92,6 +83,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     const { context, upstream, counters, admission } = options;
     super(client, { ...options, tenant: admission.limiters.tenant });
     this.upstream = upstream;
+    this.admission = admission;
     this.info = info;
     this.options = options;
     const { address } = info.client;
@@ -151,7 +143,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     this.#hasEnded = true;
     try {
       this.#release();
-      this.options.admission.release();
+      this.admission.release();
       if (outcome !== 'completed') this.client.reset();
     } finally {
       // Nothing comes between these two lines, see `TcpSession.end`.
@@ -262,27 +254,40 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     return this.#throttle.mayRead('out', 0);
   }
 
-  /**
-   * Ends this session, and gives its client to a session of another Service, or of another version of HTTP. In the second
-   * case the client keeps its admission, and stays the same connection for the counters.
-   */
-  protected handOver({ upstream, admission, bytes }: NextSession): void {
-    const isAlreadyCounted = admission === this.options.admission;
-    const info = { ...this.info, prereadBytes: bytes, uncountedBytes: this.#uncountedInput, isAlreadyCounted };
+  /** Makes this connection one of another Service, which has admitted it. The client must have its answers to all earlier requests. */
+  protected moveTo(upstream: Upstream, admission: Admission): void {
+    const { counters, admission: former } = this;
+    this.endLog();
+    this.upstream.service.sessions.delete(this);
+    this.#throttle.end();
+    try {
+      this.upstream = upstream;
+      this.admission = admission;
+      this.countFor(upstream.service.counters, admission.limiters.tenant);
+      addToCounter(this.counters, CONNECTIONS, 1);
+      addToCounter(this.counters, ACTIVE, 1);
+      this.#throttle = new SessionThrottle(this.context.shaper.limitersFor(admission.limiters), this);
+      this.#idleTicks = ticksFor(upstream.route.settings.idleTimeoutMs);
+      this.client.limitReadBytes?.(this.#throttle.quantumBytes('in'));
+      upstream.service.sessions.add(this);
+    } finally {
+      former.release();
+      countOutcome(counters, 'completed');
+      addToCounter(counters, ACTIVE, -1);
+    }
+  }
+
+  /** Ends this session, and gives its client to a session of HTTP/2. The client keeps its admission. */
+  protected startHttp2(bytes: Uint8Array): void {
+    const { upstream, admission, client } = this;
+    const uncountedBytes = this.#uncountedInput;
+    const info = { ...this.info, prereadBytes: bytes, uncountedBytes, isAlreadyCounted: true };
     this.#uncountedInput = 0;
     this.#hasEnded = true;
-    try {
-      this.client.readStop();
-      this.countAllAsSent();
-      this.#release();
-      if (!isAlreadyCounted) this.options.admission.release();
-      this.options.startOther(this.client, upstream, { info, admission });
-    } finally {
-      if (!isAlreadyCounted) {
-        countOutcome(this.counters, 'completed');
-        addToCounter(this.counters, ACTIVE, -1);
-      }
-    }
+    client.readStop();
+    this.countAllAsSent();
+    this.#release();
+    this.options.startHttp2(client, upstream, { info, admission });
   }
 
   protected readClient(): void {

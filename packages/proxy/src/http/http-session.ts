@@ -5,7 +5,6 @@
 // 4. `EndpointConnection` reads the response, and the response passes decide which head the client receives.
 
 import type { EndpointStats } from '@weir/model/data-plane';
-import type { Admission } from '../limits/admission.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -21,7 +20,6 @@ import {
   type HttpConnectionOptions,
   KEEP_ALIVE_MS,
   LINGER_MS,
-  type NextSession,
 } from './http-connection.ts';
 import { flush } from './message-output.ts';
 import { type MessageHandler, type MessageReader, type MessageRefusal, requestReader } from './message-reader.ts';
@@ -49,17 +47,13 @@ export class HttpSession
   #answerAtEnd: ErrorReason | undefined;
   /** Bytes of the present message that are not counted yet: those of an incomplete head. */
   #messageBytes = 0;
-  /** Set while the client is given to another Service: its upstream, and a copy of the head of the request. */
-  #next: NextSession | undefined;
+  /** Where the present message begins in the bytes of its parser. */
+  #messageStart = 0;
 
   constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
     super(client, info, options);
     const { context, upstream } = options;
     this.#request = new EndpointRequest(this, { context, upstream, client: info.client });
-  }
-
-  get admission(): Admission {
-    return this.options.admission;
   }
 
   get now(): number {
@@ -159,22 +153,16 @@ export class HttpSession
         return;
       }
       if (this.#mayStartHttp2() && startsWithPreface(bytes)) {
-        this.#startHttp2(bytes);
+        this.startHttp2(new Uint8Array(bytes));
         return;
       }
       const wasInHead = this.#reader.isInHead;
       const start = at;
       if (this.#phase === 'head' && !wasInHead) this.startRequestTimeout();
+      this.#messageStart = wasInHead ? 0 : start;
       this.hasUncountedBytes = true;
       at = this.#reader.read(bytes, start, this);
       this.hasUncountedBytes = false;
-      if (this.#next !== undefined) {
-        const { bytes: head } = this.#next;
-        // RFC 9112 §2.2: an empty line before the request is part of the request before.
-        this.countReceived(this.#messageBytes + at - start - head.length);
-        this.handOver({ ...this.#next, bytes: Buffer.concat([head, bytes.subarray(at)]) });
-        return;
-      }
       if (this.isEnded) return;
       this.#countMessage(at - start);
       // Otherwise the deadline is that of the time without a request.
@@ -185,8 +173,7 @@ export class HttpSession
 
   onHead(head: RequestHeadParser): 'body' {
     const routed = this.options.router.route(head, this.info.tls === undefined ? undefined : this.upstream);
-    if (typeof routed !== 'string') routed.refusal = this.#moveTo(routed.upstream, head);
-    if (this.#next !== undefined) return 'body';
+    if (typeof routed !== 'string') routed.refusal = this.#moveIfAdmitted(routed.upstream, head);
     this.#phase = 'body';
     const reason = this.#current.begin(head, routed);
     this.startIdleTimeout();
@@ -198,13 +185,19 @@ export class HttpSession
     return 'body';
   }
 
-  /** Prepares to give the client to another Service. Does nothing if the request is for the Service of this session. */
-  #moveTo(upstream: Upstream, { fields, methodStart, bodyStart }: RequestHeadParser): ErrorReason | undefined {
+  /** Moves the connection to the Service of its next request. Returns why this Service refuses the connection, if it does. */
+  #moveIfAdmitted(upstream: Upstream, { methodStart }: RequestHeadParser): ErrorReason | undefined {
     if (upstream === this.upstream) return undefined;
     const admission = this.options.admitTo(upstream, this.info, this.admission);
     if (typeof admission === 'string') return admission;
-    this.#next = { upstream, admission, bytes: new Uint8Array(fields.bytes.subarray(methodStart, bodyStart)) };
-    this.#reader.stop();
+    // RFC 9112 §2.2: an empty line before the request is part of the request before.
+    const emptyLineBytes = methodStart - this.#messageStart;
+    this.countReceived(emptyLineBytes);
+    this.#messageBytes -= emptyLineBytes;
+    this.moveTo(upstream, admission);
+    this.#request.moveTo(upstream);
+    this.endRequestTimeout();
+    this.startRequestTimeout();
     return undefined;
   }
 
@@ -212,12 +205,6 @@ export class HttpSession
   #mayStartHttp2(): boolean {
     // RFC 9113 §3.2: over TLS, a client speaks HTTP/2 only if ALPN has chosen `h2`.
     return this.info.tls === undefined && !this.#isKept && this.#phase === 'head' && !this.#reader.isInHead;
-  }
-
-  /** Gives the client to a session of HTTP/2, which begins with these bytes (RFC 9113 §3.3). */
-  #startHttp2(bytes: Uint8Array): void {
-    const { admission } = this.options;
-    this.handOver({ upstream: this.upstream, admission, bytes: new Uint8Array(bytes) });
   }
 
   /** Counts bytes of a message once its head is complete, because the Service is not known before. */

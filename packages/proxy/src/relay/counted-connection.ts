@@ -22,14 +22,14 @@ export abstract class CountedConnection implements SendingSession {
   sendingIndex = -1;
   protected readonly context: RelayContext;
   protected readonly client: TcpStream;
-  /** The counters of this connection. They do not change, even if the Service gets other counters later. */
-  readonly counters: Float64Array;
-  readonly #byteCounters: Float64Array;
+  /** The counters of the Service to which this connection belongs. They stay the same even if the Service gets other counters later. */
+  counters: Float64Array;
+  #byteCounters: Float64Array;
   /** The number of bytes that were written to the client's stream and are not counted as sent yet. */
   #uncountedBytes = 0;
   /** The part of `#uncountedBytes` that the kernel has taken, as last added to the counters. */
   #bytesInKernel = 0;
-  readonly #buffers: TenantBuffers;
+  #buffers: TenantBuffers;
   /** How many bytes of this connection `#buffers` includes. */
   #bufferedBytes = 0;
   #window: Window = 'full';
@@ -105,6 +105,17 @@ export abstract class CountedConnection implements SendingSession {
     addToCounter(this.#byteCounters, SENT, this.#uncountedBytes);
     this.#uncountedBytes = 0;
     this.#countInKernel(0);
+  }
+
+  /** Counts all written bytes as sent, and what follows for another Service. `tenant`: see `CountedConnectionOptions`. */
+  protected countFor(counters: Float64Array, tenant: Limiter): void {
+    this.countAllAsSent();
+    this.counters = counters;
+    this.#byteCounters = counters;
+    const buffered = this.#bufferedBytes;
+    this.#setBufferedBytes(0);
+    this.#buffers = this.context.buffers.of(tenant);
+    this.#setBufferedBytes(buffered);
   }
 
   #countInKernel(bytes: number): void {
