@@ -17,13 +17,10 @@ export interface HandshakeOwner extends StreamEvents {
 export interface EndpointHandshakeOptions {
   readonly owner: HandshakeOwner;
   readonly tls: Omit<TlsClientOptions, 'onInput'>;
-  readonly queue: Pick<HandshakeQueue, 'tryAdd' | 'addBegun'>;
+  readonly queue: Pick<HandshakeQueue, 'addBegun'>;
   /** The tenant of the endpoint, see `HandshakeQueue`. */
   readonly tenant: object;
 }
-
-/** The errno name for a handshake that finds no place in the queue. It says nothing about the endpoint. */
-const QUEUE_FULL = 'ENOBUFS';
 
 /**
  * The TLS handshake with an endpoint. Its steps wait in the same queue as the handshakes with clients, and take the turns
@@ -36,7 +33,7 @@ export class EndpointHandshake implements StreamEvents, WaitingHandshake {
   /** Undefined until the ClientHello is sent. */
   #secured: HandshakingStream | undefined;
   #hasClosed = false;
-  #isInputQueued = false;
+  #isStepQueued = false;
 
   constructor(options: EndpointHandshakeOptions) {
     this.#options = options;
@@ -47,10 +44,10 @@ export class EndpointHandshake implements StreamEvents, WaitingHandshake {
   }
 
   step(): void {
-    this.#isInputQueued = false;
+    this.#isStepQueued = false;
     try {
       if (this.#secured === undefined) this.#begin();
-      else if (this.#secured.readInput()) this.#queueInput();
+      else if (this.#secured.readInput()) this.#queueStep();
     } catch (thrown) {
       const { owner } = this.#options;
       owner.onThrow(owner.stream, thrown);
@@ -63,12 +60,8 @@ export class EndpointHandshake implements StreamEvents, WaitingHandshake {
     return this.#plain;
   }
 
-  onConnect(stream: TcpStream): void {
-    const { queue, tenant } = this.#options;
-    // The endpoint's answer to the ClientHello has not arrived, so no bytes wait.
-    if (queue.tryAdd(tenant, this, 0)) return;
-    stream.reset();
-    this.onClose(stream, QUEUE_FULL);
+  onConnect(): void {
+    this.#queueStep();
   }
 
   onData(): void {}
@@ -78,7 +71,6 @@ export class EndpointHandshake implements StreamEvents, WaitingHandshake {
   onDrain(): void {}
 
   onClose(stream: TcpStream, code: string | undefined): void {
-    if (this.#hasClosed) return;
     this.#hasClosed = true;
     this.#options.owner.onClose(stream, code);
   }
@@ -91,14 +83,14 @@ export class EndpointHandshake implements StreamEvents, WaitingHandshake {
     const { owner, tls } = this.#options;
     const plain = this.#plain;
     if (plain === undefined) throw new Error('a handshake has begun before the connection');
-    const onInput = (): void => this.#queueInput();
+    const onInput = (): void => this.#queueStep();
     this.#secured = startClientTls(plain, { ...tls, onInput }, owner);
     owner.stream = this.#secured.stream;
   }
 
-  #queueInput(): void {
-    if (this.hasEnded || this.#isInputQueued) return;
-    this.#isInputQueued = true;
+  #queueStep(): void {
+    if (this.hasEnded || this.#isStepQueued) return;
+    this.#isStepQueued = true;
     const { queue, tenant } = this.#options;
     queue.addBegun(tenant, this);
   }

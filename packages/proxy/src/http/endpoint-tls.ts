@@ -71,7 +71,7 @@ export class EndpointTls {
 
 /** Where handshakes with endpoints wait. */
 export interface HandshakeTurns {
-  readonly queue: Pick<HandshakeQueue, 'tryAdd' | 'addBegun'>;
+  readonly queue: Pick<HandshakeQueue, 'addBegun'>;
   readonly tenant: object;
 }
 

@@ -2,13 +2,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { createEndpointStats } from '@weir/model';
 import { eventually, makeCertificate } from '@weir/testkit';
 import { HandshakeQueue, type WaitingHandshake } from '../../src/accept/handshake-queue.ts';
+import type { EndpointConnection } from '../../src/http/endpoint-connection.ts';
 import { EndpointConnections } from '../../src/http/endpoint-connections.ts';
 import { EndpointTls } from '../../src/http/endpoint-tls.ts';
+import { METHOD } from '../../src/http/h1/methods.ts';
 import type { TcpTransport } from '../../src/transport/tcp-transport.ts';
 import { TRANSPORTS } from '../fixtures/transports.ts';
 
@@ -23,31 +25,42 @@ interface TlsEndpoint extends AsyncDisposable {
   readonly port: number;
   /** How many handshakes are complete. */
   readonly secured: number;
+  /** How many connections are open. */
+  readonly open: number;
 }
 
 async function tlsEndpoint(): Promise<TlsEndpoint> {
-  const state = { secured: 0 };
+  const state = { secured: 0, open: 0 };
+  const sockets = new Set<Socket>();
   const server = createServer({ cert: POD.chain, key: POD.key });
   server.on('secureConnection', () => {
     state.secured += 1;
+  });
+  server.on('connection', (socket: Socket) => {
+    state.open += 1;
+    sockets.add(socket);
+    socket.on('close', () => {
+      state.open -= 1;
+    });
   });
   server.on('tlsClientError', () => undefined);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return Object.assign(state, server.address() as AddressInfo, {
     async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
+      // `closeAllConnections` does not close connections whose handshake is not complete.
+      for (const socket of sockets) socket.destroy();
       server.close();
       await once(server, 'close');
     },
   });
 }
 
-/** A queue whose turns and clock belong to the test. Records the tenants of new handshakes and of steps. */
+/** A queue whose turns and clock belong to the test. Records the tenants of the steps that have run. */
 class QueueInTest {
-  readonly arrived: object[] = [];
-  readonly stepped: object[] = [];
-  isFull = false;
+  readonly stepped: unknown[] = [];
+  /** How many steps of handshakes with endpoints were added. */
+  waiting = 0;
   #now = 0;
   #task: (() => void) | undefined;
   readonly #turns = {
@@ -64,13 +77,14 @@ class QueueInTest {
     this.#queue.addBegun({}, this.#timed({}, { hasEnded: false, step: () => this.#advance(2) }));
   }
 
-  tryAdd(tenant: object, handshake: WaitingHandshake, bytes: number): boolean {
-    if (this.isFull) return false;
-    this.arrived.push(tenant);
-    return this.#queue.tryAdd(tenant, this.#timed(tenant, handshake), bytes);
+  /** Adds new handshakes of clients. */
+  addClients(tenant: object, count: number): void {
+    const client = { hasEnded: false, step: () => undefined };
+    for (let each = 0; each < count; each += 1) assert.ok(this.#queue.tryAdd(tenant, this.#timed('client', client), 0));
   }
 
   addBegun(tenant: object, handshake: WaitingHandshake): void {
+    this.waiting += 1;
     this.#queue.addBegun(tenant, this.#timed(tenant, handshake));
   }
 
@@ -86,7 +100,7 @@ class QueueInTest {
     this.#now += ms;
   }
 
-  #timed(tenant: object, handshake: WaitingHandshake): WaitingHandshake {
+  #timed(tenant: unknown, handshake: WaitingHandshake): WaitingHandshake {
     return {
       get hasEnded() {
         return handshake.hasEnded;
@@ -105,6 +119,8 @@ interface Tenant {
   readonly failures: (string | undefined)[];
   readonly connected: number;
   connect(): void;
+  /** Gives up the last connection. */
+  reset(): void;
 }
 
 function tenantOf(queue: QueueInTest, transport: TcpTransport, endpoint: TlsEndpoint): Tenant {
@@ -126,7 +142,14 @@ function tenantOf(queue: QueueInTest, transport: TcpTransport, endpoint: TlsEndp
     onDrain: () => undefined,
     onThrow: (thrown: unknown) => assert.fail(String(thrown)),
   };
-  return Object.assign(state, { connect: () => connections.open(stats, 'full', tls)?.begin(exchange, 1) });
+  let last: EndpointConnection | undefined;
+  return Object.assign(state, {
+    connect() {
+      last = connections.open(stats, 'full', tls);
+      last?.begin(exchange, METHOD.get);
+    },
+    reset: () => last?.reset(),
+  });
 }
 
 for (const { name, transport } of TRANSPORTS) {
@@ -136,9 +159,9 @@ for (const { name, transport } of TRANSPORTS) {
       const queue = new QueueInTest();
       const [busy, quiet] = [tenantOf(queue, transport, endpoint), tenantOf(queue, transport, endpoint)];
       for (let count = 0; count < 50; count += 1) busy.connect();
-      await eventually(() => assert.equal(queue.arrived.length, 50));
+      await eventually(() => assert.equal(queue.waiting, 50));
       quiet.connect();
-      await eventually(() => assert.equal(queue.arrived.length, 51));
+      await eventually(() => assert.equal(queue.waiting, 51));
       assert.equal(queue.stepped.length, 1, 'only the step that used up the first turn');
       queue.turn();
       assert.deepEqual(queue.stepped.slice(1), [busy, quiet], 'one ClientHello of each tenant');
@@ -151,14 +174,29 @@ for (const { name, transport } of TRANSPORTS) {
       assert.deepEqual([...busy.failures, ...quiet.failures], []);
     });
 
-    test('fail without blame for the endpoint if the queue has no place', async () => {
+    test('go before new handshakes with clients of the tenant', async () => {
       await using endpoint = await tlsEndpoint();
       const queue = new QueueInTest();
-      queue.isFull = true;
+      const tenant = tenantOf(queue, transport, endpoint);
+      queue.addClients(tenant, 3);
+      tenant.connect();
+      await eventually(() => assert.equal(queue.waiting, 1));
+      queue.turn();
+      assert.deepEqual(queue.stepped.slice(1, 3), [tenant, 'client']);
+      // The test runs no further turn, in which the handshake would notice its end.
+      tenant.reset();
+    });
+
+    test('end with their requests, also while they wait', async () => {
+      await using endpoint = await tlsEndpoint();
+      const queue = new QueueInTest();
       const tenant = tenantOf(queue, transport, endpoint);
       tenant.connect();
-      await eventually(() => assert.deepEqual(tenant.failures, ['ENOBUFS']));
-      assert.equal(endpoint.secured, 0);
+      await eventually(() => assert.equal(queue.waiting, 1));
+      tenant.reset();
+      queue.turn();
+      assert.equal(queue.stepped.length, 1, 'no ClientHello');
+      await eventually(() => assert.equal(endpoint.open, 0));
     });
   });
 }
