@@ -198,6 +198,16 @@ test('weir explain shows the limits of requests and the sticky cookie', () => {
   );
 });
 
+test('weir explain shows the certificates of both sides of TLS to the endpoints', () => {
+  const backend = { caSecret: 'pods', certificateSecret: 'proxies', serverName: 'shop.internal', ports: [443] };
+  const tls = { secret: 'web', ports: [{ port: 443, alpn: [] }], clientCaSecret: null, backend };
+  const text = explanationText({ ...EXPLAINED, settings: { ...DEFAULT_SERVICE_SETTINGS, tls } }, false);
+  assert.match(
+    text,
+    /requests at 443\/TCP are encrypted again; endpoints must present a certificate for shop\.internal of a CA in Secret pods\n +endpoints get the certificate of Secret proxies\n/,
+  );
+});
+
 const PORT = { port: 80, protocol: 'TCP' as const };
 const EXPLAINED: ServiceExplanation = {
   uid: 'u',

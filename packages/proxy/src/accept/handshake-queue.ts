@@ -1,6 +1,6 @@
 // Clients wait in this queue before each read of their PROXY header and ClientHello, and before each step of their TLS handshake. A
 // signature takes up to milliseconds, and thousands of clients can send their ClientHellos at the same moment. So the worker serves only a
-// few clients in each turn of the event loop, and the tenants take turns.
+// few clients in each turn of the event loop, and the tenants take turns. TLS handshakes with endpoints wait here too.
 import { countProgress } from '../transport/progress.ts';
 import type { Turns } from '../transport/tcp-transport.ts';
 
@@ -55,8 +55,9 @@ export class HandshakeQueue {
   }
 
   /**
-   * Adds a preread, or a handshake that has begun and has more input. Both go before the tenant's new handshakes: a preread is short,
-   * and the worker has already signed for a handshake that has begun.
+   * Adds a preread, a step of a handshake with an endpoint, or a handshake that has begun and has more input. All go before the tenant's
+   * new handshakes: a preread is short, a client waits with a request for the endpoint, and the worker has already signed for a handshake
+   * that has begun.
    */
   addBegun(tenant: object, handshake: WaitingHandshake): void {
     this.#waitingOf(tenant).begun.push(handshake);

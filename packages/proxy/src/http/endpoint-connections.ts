@@ -94,7 +94,9 @@ export class EndpointConnections implements EndpointConnectionOwner {
     connections.count += 1;
     const connection = new EndpointConnection(stats, tls, this);
     connection.stream =
-      tls === undefined ? this.#transport.connect(stats.endpoint, connection, window) : tls.connect(stats, connection);
+      tls === undefined
+        ? this.#transport.connect(stats.endpoint, connection, window)
+        : tls.connect(stats, connection, this.#transport);
     return connection;
   }
 

@@ -6,6 +6,7 @@ import {
   recordRequest,
   takeRetry,
 } from '@weir/model/data-plane';
+import type { Admission } from '../limits/admission.ts';
 import type { RelayContext } from '../relay/session.ts';
 import type { Window } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
@@ -21,6 +22,8 @@ import type { EndpointFailure, Exchange, FailureDetails, RequestCarrier, Respons
 /** The session whose requests are sent. */
 export interface RequestOwner
   extends Pick<Exchange, 'onResponseHead' | 'onResponseData' | 'onReadEnd' | 'onOtherData'> {
+  /** The admission of the request. Its tenant takes turns with others for TLS handshakes. */
+  readonly admission: Pick<Admission, 'limiters'>;
   /** The window for a connection. */
   currentWindow(): Window;
   /** Called when the endpoint can take more of the request. */
@@ -298,7 +301,7 @@ export class EndpointRequest implements Exchange, Sink {
 
   /** Connects to an endpoint. `failure` is the reason of the answer if there is none to try. */
   #connect(failure: ErrorReason, attempt: Attempt): void {
-    const tls = endpointTlsOf(this.#upstream, this.#context.sealer);
+    const tls = endpointTlsOf(this.#upstream, this.#context, this.#owner.admission.limiters.tenant);
     // Without the CAs, no endpoint can be verified. Without the certificate, endpoints would refuse the handshake.
     if (tls === 'missing') {
       this.#owner.onRequestFailed('endpoint-failed');

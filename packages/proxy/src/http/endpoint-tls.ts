@@ -7,10 +7,12 @@ import {
   type Route,
 } from '@weir/model/data-plane';
 import type { Sealer } from '@weir/runtime/sealing';
-import type { SocketAddress, StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
+import type { HandshakeQueue } from '../accept/handshake-queue.ts';
+import type { RelayContext } from '../relay/session.ts';
+import type { TcpStream, TcpTransport } from '../transport/tcp-transport.ts';
 import { loadNodeTls } from '../transport/tls/node-tls.ts';
-import { connectTls } from '../transport/tls/tls-stream.ts';
 import type { Upstream } from '../upstream/upstream.ts';
+import { EndpointHandshake, type HandshakeOwner } from './endpoint-handshake.ts';
 
 const HTTP_1_1 = 'http/1.1';
 
@@ -21,14 +23,19 @@ const HTTP_1_1 = 'http/1.1';
  */
 export class EndpointTls {
   readonly serverName: string;
+  /** The tenant of the endpoints, whose turns their handshakes take. */
+  tenant: object;
   readonly #terms: CompleteTerms;
+  readonly #queue: HandshakeTurns['queue'];
   readonly #context: SecureContext;
   readonly #sessions = new WeakMap<EndpointStats, Buffer>();
 
   /** `key` is the private key of the certificate of the terms. Throws if OpenSSL does not accept a certificate. */
-  constructor(terms: CompleteTerms, key: string | undefined) {
+  constructor(terms: CompleteTerms, key: string | undefined, { queue, tenant }: HandshakeTurns) {
     const { serverName, authorities, certificate } = terms;
     this.serverName = serverName;
+    this.tenant = tenant;
+    this.#queue = queue;
     this.#terms = terms;
     this.#context = loadNodeTls().createSecureContext({
       ca: authorities,
@@ -48,17 +55,24 @@ export class EndpointTls {
     );
   }
 
-  connect(stats: EndpointStats, events: StreamEvents): TcpStream {
-    const to: SocketAddress = stats.endpoint;
-    const options = {
+  /** Connects to an endpoint for `owner`, and begins a TLS session. */
+  connect(stats: EndpointStats, owner: HandshakeOwner, transport: TcpTransport): TcpStream {
+    const tls = {
       context: this.#context,
       serverName: this.serverName,
       alpn: HTTP_1_1,
       session: this.#sessions.get(stats),
       onSession: (session: Buffer): void => void this.#sessions.set(stats, session),
     };
-    return connectTls(to, options, events);
+    const { tenant } = this;
+    return new EndpointHandshake({ owner, tls, queue: this.#queue, tenant }).connect(stats.endpoint, transport);
   }
+}
+
+/** Where handshakes with endpoints wait. */
+export interface HandshakeTurns {
+  readonly queue: Pick<HandshakeQueue, 'addBegun'>;
+  readonly tenant: object;
 }
 
 /** Terms that lack nothing. */
@@ -78,16 +92,29 @@ const KNOWN = new WeakMap<Upstream, KnownTls>();
  * Returns the TLS for the endpoints of an upstream; `none` if the endpoints expect no TLS; `missing` if the CAs, or the
  * certificate that the endpoints get, are missing or not accepted by OpenSSL, so that no endpoint may be connected.
  */
-export function endpointTlsOf(upstream: Upstream, sealer: Sealer | undefined): KnownTls['tls'] {
-  const known = KNOWN.get(upstream);
+export function endpointTlsOf(
+  upstream: Upstream,
+  { sealer, handshakes }: Pick<RelayContext, 'sealer' | 'handshakes'>,
+  tenant: object,
+): KnownTls['tls'] {
   const { route } = upstream;
-  if (known !== undefined && known.route === route) return known.tls;
-  const tls = tlsFor(route, sealer, known?.tls);
-  KNOWN.set(upstream, { route, tls });
+  let known = KNOWN.get(upstream);
+  if (known?.route !== route) {
+    known = { route, tls: tlsFor(route, { former: known?.tls, sealer, turns: { queue: handshakes, tenant } }) };
+    KNOWN.set(upstream, known);
+  }
+  const { tls } = known;
+  if (tls instanceof EndpointTls) tls.tenant = tenant;
   return tls;
 }
 
-function tlsFor(route: Route, sealer: Sealer | undefined, former: KnownTls['tls'] | undefined): KnownTls['tls'] {
+interface TlsInput {
+  readonly former: KnownTls['tls'] | undefined;
+  readonly sealer: Sealer | undefined;
+  readonly turns: HandshakeTurns;
+}
+
+function tlsFor(route: Route, { former, sealer, turns }: TlsInput): KnownTls['tls'] {
   const terms = endpointTlsTerms(route);
   if (terms === undefined) return 'none';
   const { serverName, authorities, certificate } = terms;
@@ -97,7 +124,7 @@ function tlsFor(route: Route, sealer: Sealer | undefined, former: KnownTls['tls'
   const key = certificate?.sealedKey && sealer?.open(certificate.sealedKey, certificate.keyDigest);
   if (certificate !== null && key === undefined) return 'missing';
   try {
-    return new EndpointTls({ serverName, authorities, certificate }, key);
+    return new EndpointTls({ serverName, authorities, certificate }, key, turns);
   } catch {
     return 'missing';
   }

@@ -16,7 +16,7 @@ export interface TcpTransport {
    * Connects to `to.address`, which must be an IP literal because no name is resolved. The stream reads nothing before
    * `readStart`. With another `window` than `full`, the kernel also receives fewer bytes before they are read.
    */
-  connect(to: SocketAddress, events: StreamEvents, window?: Window): TcpStream;
+  connect(to: SocketAddress, events: StreamEvents, window?: Window): DetachableStream;
   readonly turns: Turns;
   /** Memory of this thread whose bytes `TcpStream.write` sends without a copy. Undefined if the transport has none. */
   readonly writeMemory?: WriteMemory;
@@ -154,8 +154,17 @@ export interface TcpStream {
   reset(): void;
 }
 
+/** A stream whose connection can be used for TLS. */
+export interface DetachableStream extends TcpStream {
+  /**
+   * Returns the connection as a socket for a TLSSocket. Must be called before the first write, and for a stream from
+   * `connect` not before `onConnect`. Afterwards the stream does nothing and calls no handler, not even `onClose`.
+   */
+  detach(): DetachedStream;
+}
+
 /** The stream of an accepted connection, as passed to `onConnection`. */
-export interface AcceptedStream extends TcpStream {
+export interface AcceptedStream extends DetachableStream {
   /**
    * Calls `readLater` instead of reading, whenever something can be read. `readLater` must arrange a call of `readNow`.
    * With undefined, the stream reads by itself again. Absent if the transport cannot defer reads.
@@ -163,11 +172,6 @@ export interface AcceptedStream extends TcpStream {
   deferReads?(readLater: (() => void) | undefined): void;
   /** Reads once, unless reading has stopped or nothing can be read. */
   readNow?(): void;
-  /**
-   * Returns the connection as a socket for a TLSSocket. Must be called before the first write. Afterwards the stream does
-   * nothing and calls no handler, not even `onClose`.
-   */
-  detach(): DetachedStream;
 }
 
 export interface DetachedStream {

@@ -1,11 +1,10 @@
 // The streams of clients whose TLS Weir terminates, and of endpoints that expect TLS. All bytes must pass through the
 // TLSSocket, because bytes written directly to the descriptor would be sent unencrypted.
-import { connect, Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { SecureContext, TLSSocket, TLSSocketOptions } from 'node:tls';
-import { countSocket } from '../../limits/descriptor-count.ts';
 import { type NetTcpStream, streamOverSocket } from '../tcp/net-stream.ts';
 import { isSendingFin, type SocketOperations } from '../tcp/socket-operations.ts';
-import type { AcceptedStream, DetachedInput, SocketAddress, StreamEvents, TcpStream } from '../tcp-transport.ts';
+import type { AcceptedStream, DetachableStream, DetachedInput, StreamEvents, TcpStream } from '../tcp-transport.ts';
 import { loadNodeTls, tlsSocketInternals } from './node-tls.ts';
 
 /** The server's settings for a TLS handshake. */
@@ -29,18 +28,21 @@ export interface NegotiatedTls {
   readonly isVerified: boolean;
 }
 
-export interface TlsServerStream {
+export interface HandshakingStream {
   readonly stream: TcpStream;
+  /**
+   * Reads and processes a part of the peer's handshake. Must be called after each call of `onInput`, until it returns
+   * false.
+   */
+  readInput(): boolean;
+}
+
+export interface TlsServerStream extends HandshakingStream {
   /**
    * Returns the result of the handshake, or undefined if a required client certificate is missing or not valid. Must be
    * called after `onConnect`.
    */
   negotiated(now: number): NegotiatedTls | undefined;
-  /**
-   * Reads and processes a part of the client's handshake. Must be called after each call of `onInput`, until it returns
-   * false.
-   */
-  readInput(): boolean;
 }
 
 export interface StartTlsOptions {
@@ -68,13 +70,14 @@ export function startTls(
   const { socket: raw, input } = from.detach();
   // Ignored, because the TLSSocket reports the errors of the raw socket.
   raw.on('error', ignore);
-  const socket = tlsSocketOn(raw, input, {
+  const socketOptions: TLSSocketOptions = {
     isServer: true,
     secureContext: context,
     requestCert: requestsClientCertificate,
     rejectUnauthorized: requestsClientCertificate,
     ...(alpn.length > 0 ? { ALPNProtocols: alpn } : {}),
-  });
+  };
+  const socket = ownedSocket(raw, input, () => new (loadNodeTls().TLSSocket)(raw, socketOptions));
   socket[RAW_SOCKET] = raw;
   if (staple !== undefined) tlsSocketInternals.setStaple(socket, staple);
   const stream = streamOverTls(socket, events);
@@ -101,30 +104,39 @@ export interface TlsClientOptions {
   readonly session: Buffer | undefined;
   /** Called with each session that the server offers for resumption. */
   onSession(session: Buffer): void;
+  /** Called when the server has sent more of its handshake, see `StartTlsOptions`. */
+  onInput(): void;
 }
 
 /**
- * Connects to `to.address`, an IP literal, and begins a TLS session. `onConnect` is called when the server's certificate is
- * verified. If the certificate is not valid, only `onClose` is called, with the error code of Node.js.
+ * Takes over the connected stream `from`, and begins a TLS session with the server at its other end. `onConnect` is called
+ * when the server's certificate is verified. If the certificate is not valid, only `onClose` is called, with the error code
+ * of Node.js. Both are called after `startClientTls` has returned.
  */
-export function connectTls(to: SocketAddress, options: TlsClientOptions, events: StreamEvents): TcpStream {
-  const { context, serverName, alpn, session, onSession } = options;
-  const raw = connect({ host: to.address, port: to.port, allowHalfOpen: true, noDelay: true });
-  countSocket(raw);
-  const socket = loadNodeTls().connect({
-    socket: raw,
-    secureContext: context,
-    servername: serverName,
-    ALPNProtocols: [alpn],
-    rejectUnauthorized: true,
-    ...(session === undefined ? {} : { session }),
-  }) as OwnedTlsSocket;
+export function startClientTls(
+  from: DetachableStream,
+  { context, serverName, alpn, session, onSession, onInput }: TlsClientOptions,
+  events: StreamEvents,
+): HandshakingStream {
+  const { socket: raw, input } = from.detach();
+  raw.setNoDelay(true);
+  const socket = ownedSocket(raw, input, () =>
+    loadNodeTls().connect({
+      socket: raw,
+      secureContext: context,
+      servername: serverName,
+      ALPNProtocols: [alpn],
+      rejectUnauthorized: true,
+      ...(session === undefined ? {} : { session }),
+    }),
+  );
   socket[RAW_SOCKET] = raw;
   const stream = streamOverTls(socket, events);
   raw.on('error', (error: NodeJS.ErrnoException) => failWith(socket, error.code ?? 'ECONNRESET'));
+  if (input !== undefined) holdInput(socket, input, onInput);
   socket.on('session', onSession);
   socket.once('secureConnect', onSecure);
-  return stream;
+  return { stream, readInput: () => readInput(socket) };
 }
 
 function streamOverTls(socket: OwnedTlsSocket, events: StreamEvents): NetTcpStream {
@@ -134,12 +146,10 @@ function streamOverTls(socket: OwnedTlsSocket, events: StreamEvents): NetTcpStre
   return stream;
 }
 
-/**
- * Creates the TLSSocket. If the constructor throws, destroys the raw socket, because nothing else owns the descriptor.
- */
-function tlsSocketOn(raw: Socket, input: DetachedInput | undefined, options: TLSSocketOptions): OwnedTlsSocket {
+/** Creates the TLSSocket. If `create` throws, destroys the raw socket, because nothing else owns the descriptor. */
+function ownedSocket(raw: Socket, input: DetachedInput | undefined, create: () => TLSSocket): OwnedTlsSocket {
   try {
-    return new (loadNodeTls().TLSSocket)(raw, options) as OwnedTlsSocket;
+    return create() as OwnedTlsSocket;
   } catch (thrown) {
     input?.close();
     raw.destroy();
@@ -147,7 +157,7 @@ function tlsSocketOn(raw: Socket, input: DetachedInput | undefined, options: TLS
   }
 }
 
-/** Makes the client's input wait for `readInput`, until the handshake is complete. */
+/** Makes the peer's input wait for `readInput`, until the handshake is complete. */
 function holdInput(socket: OwnedTlsSocket, input: DetachedInput, onInput: (() => void) | undefined): void {
   const resume = onInput && tlsSocketInternals.holdInput(socket, socket[RAW_SOCKET]);
   if (onInput === undefined || resume === undefined) {
@@ -155,7 +165,8 @@ function holdInput(socket: OwnedTlsSocket, input: DetachedInput, onInput: (() =>
     return;
   }
   socket[HELD_INPUT] = input;
-  socket.once('secure', () => {
+  // Comes before the handler of Node.js that makes `secureConnect` of this event.
+  socket.prependOnceListener('secure', () => {
     socket[HELD_INPUT] = undefined;
     input.close();
     resume();
