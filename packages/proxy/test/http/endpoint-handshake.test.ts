@@ -11,6 +11,7 @@ import type { EndpointConnection } from '../../src/http/endpoint-connection.ts';
 import { EndpointConnections } from '../../src/http/endpoint-connections.ts';
 import { EndpointTls } from '../../src/http/endpoint-tls.ts';
 import { METHOD } from '../../src/http/h1/methods.ts';
+import type { FailureDetails } from '../../src/http/request-carrier.ts';
 import type { TcpTransport } from '../../src/transport/tcp-transport.ts';
 import { TRANSPORTS } from '../fixtures/transports.ts';
 
@@ -132,7 +133,7 @@ function tenantOf(queue: QueueInTest, transport: TcpTransport, endpoint: TlsEndp
     onConnected: () => {
       state.connected += 1;
     },
-    onFailed: (_failure: string, code: string | undefined) => void state.failures.push(code),
+    onFailed: (_failure: string, { code }: FailureDetails) => void state.failures.push(code),
     onResponseHead: () => undefined,
     onResponseData: () => undefined,
     onResponseEnd: () => undefined,
