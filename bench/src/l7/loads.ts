@@ -1,10 +1,11 @@
 import { cpuMicrosecondsPerUnit, type Load, type LoadResult, runWrkLoad } from '../comparison/load.ts';
 import type { OpenLoop } from '../comparison/measure-latency.ts';
 import { type OpenLoopReport, runOpenLoop, runTlsConnections, type TlsConnectionsReport } from '../load/generators.ts';
-import { h2loadReportErrors, runH2load } from '../load/h2load.ts';
+import { type H2loadOptions, h2loadReportErrors, runH2load } from '../load/h2load.ts';
 import type { WrkOptions } from '../load/wrk.ts';
 import { type TrafficBounds, trafficBetween } from '../measure/traffic-bounds.ts';
 import { type BackendDocument, DOCUMENTS } from './backend.ts';
+import { GRPC_CALL } from './grpc-backend.ts';
 import type { L7Listener } from './listeners.ts';
 import { UNKNOWN_TRAFFIC } from './relay-checks.ts';
 import { BROWSER_FIELDS, CLOSE_FIELD, requestText } from './requests.ts';
@@ -58,22 +59,32 @@ export const resumedHandshakes: L7Load = tlsConnectionLoad('resumed TLS handshak
 const H2_CONNECTIONS = 32;
 const H2_STREAMS = 4;
 
-export const http2Requests: L7Load = {
-  title: 'HTTP/2',
-  unit: PER_REQUEST,
-  backend: 'http2',
-  async run(port, seconds) {
-    const counts = { connections: H2_CONNECTIONS, streams: H2_STREAMS };
-    const report = await runH2load({ port, seconds, ...counts, headers: BROWSER_FIELDS });
-    return {
-      count: report.succeeded,
-      ms: seconds * 1000,
-      traffic: UNKNOWN_TRAFFIC,
-      errors: h2loadReportErrors(report),
-    };
-  },
-  figure: cpuMicrosecondsPerUnit,
-};
+export const http2Requests: L7Load = h2Load('HTTP/2', { listener: 'http2', headers: BROWSER_FIELDS });
+export const grpcCalls: L7Load = h2Load('gRPC', {
+  listener: 'grpc',
+  path: GRPC_CALL.path,
+  headers: GRPC_CALL.fields,
+  body: GRPC_CALL.request,
+});
+
+function h2Load(
+  title: string,
+  { listener, ...request }: { readonly listener: L7Listener } & Pick<H2loadOptions, 'path' | 'headers' | 'body'>,
+): L7Load {
+  return {
+    ...{ title, unit: PER_REQUEST, backend: listener },
+    async run(port, seconds) {
+      const report = await runH2load({ port, seconds, connections: H2_CONNECTIONS, streams: H2_STREAMS, ...request });
+      return {
+        count: report.succeeded,
+        ms: seconds * 1000,
+        traffic: UNKNOWN_TRAFFIC,
+        errors: h2loadReportErrors(report),
+      };
+    },
+    figure: cpuMicrosecondsPerUnit,
+  };
+}
 
 const LATENCY_REQUEST = requestText({ host: 'bench.example', path: DOCUMENTS.small.path, fields: BROWSER_FIELDS });
 

@@ -15,6 +15,7 @@ export const L7_SCENARIO_DESCRIPTIONS = {
   bodies: 'CPU per request: responses of 0 bytes, 10 KB and 1 MB, and request bodies of 10 KB',
   handshakes: 'CPU per TLS connection, full and resumed, and CPU per request over kept TLS connections',
   http2: 'CPU per request: h2load -c 32 -m 4 with HTTP/2, and a backend with HTTP/1.1 (without http-proxy)',
+  grpc: 'CPU per unary gRPC call: h2load -c 32 -m 4, and a backend with HTTP/2 (without http-proxy)',
   latency: 'latency of requests at half of the highest rate that HAProxy sustains (without http-proxy)',
 } as const;
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:http2';
+import { connect, type OutgoingHttpHeaders } from 'node:http2';
 import { connectClient, eventually } from '@weir/testkit';
 import type { RelayCheck, RelayChecks } from '../comparison/measured-subject.ts';
 import { exactTraffic, type TrafficBounds, trafficBetween } from '../measure/traffic-bounds.ts';
 import { type BackendDocument, DOCUMENTS } from './backend.ts';
+import { GRPC_CALL } from './grpc-backend.ts';
 import type { L7Listener } from './listeners.ts';
 import { BROWSER_FIELDS, CLOSE_FIELD, requestText } from './requests.ts';
 import { pathWithin, ROUTES } from './routes.ts';
@@ -34,7 +35,19 @@ export const L7_RELAY_CHECKS: RelayChecks<L7Listener> = {
   },
   https: (port, reportTraffic) =>
     checkResponse({ port, host: 'bench.example', ...DOCUMENTS.small, isTls: true }, reportTraffic),
-  http2: checkHttp2Response,
+  http2: (port, reportTraffic) => {
+    const { path, body } = DOCUMENTS.small;
+    return checkHttp2Response({ port, headers: { ':path': path }, expected: [200, body, undefined] }, reportTraffic);
+  },
+  grpc: (port, reportTraffic) => {
+    const { path, fields, request, response } = GRPC_CALL;
+    const headers = {
+      ...{ ':method': 'POST', ':path': path },
+      ...Object.fromEntries(fields.map((field) => field.split(': '))),
+    };
+    const expected = [200, response.toString('latin1'), '0'];
+    return checkHttp2Response({ port, headers, content: request, expected }, reportTraffic);
+  },
 };
 
 type CheckedRequest = BackendDocument & { readonly port: number; readonly host: string; readonly isTls?: boolean };
@@ -59,16 +72,32 @@ function checkResponse(request: CheckedRequest, reportTraffic: Parameters<RelayC
   });
 }
 
-function checkHttp2Response(port: number, reportTraffic: Parameters<RelayCheck>[1]): Promise<void> {
+type CheckedStream = {
+  readonly port: number;
+  readonly headers: OutgoingHttpHeaders;
+  readonly content?: Uint8Array;
+  /** Status, body and the trailer `grpc-status`. */
+  readonly expected: readonly unknown[];
+};
+
+function checkHttp2Response(
+  { port, headers, content, expected }: CheckedStream,
+  reportTraffic: Parameters<RelayCheck>[1],
+): Promise<void> {
   reportTraffic(UNKNOWN_TRAFFIC);
   return eventually(async () => {
     const session = connect(`http://127.0.0.1:${port}`);
     session.on('error', () => {}); // ignored, because the stream fails too
     try {
-      const stream = session.request({ ':path': DOCUMENTS.small.path });
-      const [headers] = await once(stream, 'response');
+      const stream = session.request(headers, { endStream: content === undefined });
+      if (content !== undefined) stream.end(content);
+      let grpcStatus: unknown;
+      stream.on('trailers', (trailers) => {
+        grpcStatus = trailers['grpc-status'];
+      });
+      const [response] = await once(stream, 'response');
       const body = Buffer.concat(await stream.toArray()).toString('latin1');
-      assert.deepEqual([headers[':status'], body], [200, DOCUMENTS.small.body]);
+      assert.deepEqual([response[':status'], body, grpcStatus], expected);
     } finally {
       session.destroy();
     }

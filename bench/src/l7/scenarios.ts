@@ -7,6 +7,7 @@ import type { L7Listener, L7SubjectName } from './listeners.ts';
 import {
   bodyLoads,
   fullHandshakes,
+  grpcCalls,
   http2Requests,
   keptRequests,
   keptTlsRequests,
@@ -33,6 +34,7 @@ export const L7_SCENARIOS: Readonly<Record<L7ScenarioName, L7Scenario>> = {
     [keptTlsRequests, { haproxy: 1.3 }],
   ),
   http2: compareSubjects([http2Requests, { envoy: 0.8 }]),
+  grpc: compareSubjects([grpcCalls, { envoy: 1.0 }]),
   latency: (run) => measureLatency(run, requestLoop),
 };
 

@@ -1,4 +1,6 @@
-import { spawnProcess } from '@weir/testkit';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { programPath } from '@weir/tools';
 
 export type H2loadOptions = {
@@ -7,7 +9,11 @@ export type H2loadOptions = {
   readonly connections: number;
   /** Concurrent streams of each connection. */
   readonly streams: number;
+  /** Defaults to `/`. */
+  readonly path?: string;
   readonly headers: readonly string[];
+  /** The body of each request, which makes the request a POST. */
+  readonly body?: Uint8Array;
 };
 
 /** Runs h2load with one thread against a port of 127.0.0.1, with HTTP/2 and prior knowledge (RFC 9113 §3.3). */
@@ -16,10 +22,16 @@ export async function runH2load({
   seconds,
   connections,
   streams,
+  path = '/',
   headers,
+  body,
 }: H2loadOptions): Promise<H2loadReport> {
+  await using directory = temporaryDirectory('h2load');
+  const bodyFile = join(directory.path, 'body');
+  if (body !== undefined) writeFileSync(bodyFile, body);
   const flags = ['-t1', `-c${connections}`, `-m${streams}`, '-D', String(seconds)];
-  const args = [...flags, ...headers.flatMap((header) => ['-H', header]), `http://127.0.0.1:${port}/`];
+  const data = body === undefined ? [] : ['-d', bodyFile];
+  const args = [...flags, ...data, ...headers.flatMap((header) => ['-H', header]), `http://127.0.0.1:${port}${path}`];
   await using h2load = await spawnProcess({ command: programPath('h2load'), args, name: 'h2load', mayExit: true });
   await h2load.exited;
   return parseH2loadReport(h2load.output());

@@ -6,8 +6,8 @@ import { haproxyHttpConfiguration, haproxyRoutes } from '../../src/l7/subjects/h
 import { nginxHttpConfiguration } from '../../src/l7/subjects/nginx-http.ts';
 import { weirHttpManifests } from '../../src/l7/subjects/weir-http.ts';
 
-const ports = { http: 1001, routes: 1002, https: 1003, http2: 1004 };
-const backendPort = 2001;
+const ports = { http: 1001, routes: 1002, https: 1003, http2: 1004, grpc: 1005 };
+const backends = { backendPort: 2001, grpcBackendPort: 2002 };
 const directory = '/somewhere';
 const certificate = { chain: 'a chain', key: 'a key' };
 
@@ -26,44 +26,49 @@ describe('the routes', () => {
 });
 
 describe('HTTP configurations', () => {
-  test('HAProxy listens on all four ports, and writes the forwarded fields at each', () => {
-    const text = haproxyHttpConfiguration({ directory, ports, backendPort });
+  test('HAProxy listens on all five ports, and writes the forwarded fields at each', () => {
+    const text = haproxyHttpConfiguration({ directory, ports, ...backends });
     for (const port of Object.values(ports)) assert.equal(countOf(text, `bind 127.0.0.1:${port}`), 1, String(port));
-    for (const field of FORWARDED_FIELDS) assert.ok(countOf(text, `${field} `) >= 4, field);
+    for (const field of FORWARDED_FIELDS) assert.ok(countOf(text, `${field} `) >= 5, field);
     assert.equal(countOf(text, 'X-Forwarded-Proto https'), 1);
-    assert.equal(countOf(text, `127.0.0.1:${backendPort}`), 1);
+    assert.equal(countOf(text, `127.0.0.1:${backends.backendPort}`), 1);
     assert.equal(countOf(haproxyRoutes(ROUTES), '\n'), 1_000);
+    assert.match(text, /127\.0\.0\.1:2002 proto h2/);
     assert.match(haproxyRoutes(ROUTES), /^shop-000\.example\/team-0\/ endpoints\n/);
   });
 
   test('nginx has one server per host and one location per route, and keeps connections to the backend', () => {
-    const text = nginxHttpConfiguration({ directory, ports, backendPort });
+    const text = nginxHttpConfiguration({ directory, ports, ...backends });
     assert.equal(countOf(text, `listen 127.0.0.1:${ports.routes};`), 100);
     assert.equal(countOf(text, 'location /team-'), 1_000);
     assert.match(text, /listen 127\.0\.0\.1:1003 ssl /);
     assert.match(text, /listen 127\.0\.0\.1:1004 http2 /);
-    assert.match(text, /keepalive 256;/);
+    assert.match(text, /server 127\.0\.0\.1:2002; keepalive 256;/);
+    assert.match(text, /grpc_pass grpc:\/\/calls;/);
     for (const field of FORWARDED_FIELDS) assert.equal(countOf(text, `proxy_set_header ${field} `), 1, field);
+    for (const field of FORWARDED_FIELDS) assert.equal(countOf(text, `grpc_set_header ${field} `), 1, field);
   });
 
   test('Envoy has a virtual host per host, TLS at one listener, and no circuit breakers', () => {
-    const text = JSON.stringify(envoyHttpConfiguration(ports, { backendPort, certificate }));
+    const text = JSON.stringify(envoyHttpConfiguration(ports, { ...backends, certificate }));
     assert.equal(countOf(text, '"domains":["shop-'), 100);
     assert.equal(countOf(text, '"prefix":"/team-'), 1_000);
-    assert.equal(countOf(text, '"prefix":"/"'), 3);
+    assert.equal(countOf(text, '"prefix":"/"'), 4);
+    assert.equal(countOf(text, '"explicit_http_config":{"http2_protocol_options":{}}'), 1);
     assert.equal(countOf(text, '"inline_string":"a chain"'), 1);
-    assert.equal(countOf(text, `"port_value":${backendPort}`), 1);
+    assert.equal(countOf(text, `"port_value":${backends.backendPort}`), 1);
     assert.ok(text.includes('"max_requests":1000000000'));
   });
 
   test('Weir has a Service for each listener, and for each route only if the routes are measured', () => {
-    const without = weirHttpManifests(ports, { backendPort, certificate, hasRoutes: false });
-    assert.equal(countOf(without, 'kind: Service\n'), 3);
+    const without = weirHttpManifests(ports, { ...backends, certificate, hasRoutes: false });
+    assert.equal(countOf(without, 'kind: Service\n'), 4);
+    assert.equal(countOf(without, 'appProtocol: grpc}'), 1);
     assert.equal(countOf(without, 'appProtocol: http}'), 3);
     assert.match(without, /weir\.dev\/tls-secret: "bench-tls", weir\.dev\/tls-ports: "1003"/);
     assert.match(without, /kind: TenantPolicy.*allowedHosts: \[\]/s);
-    const withRoutes = weirHttpManifests(ports, { backendPort, certificate, hasRoutes: true });
-    assert.equal(countOf(withRoutes, 'kind: Service\n'), 1_003);
+    const withRoutes = weirHttpManifests(ports, { ...backends, certificate, hasRoutes: true });
+    assert.equal(countOf(withRoutes, 'kind: Service\n'), 1_004);
     assert.match(withRoutes, /allowedHosts: \["\*\.example"\]/);
     assert.match(withRoutes, /weir\.dev\/hosts: "shop-099\.example", weir\.dev\/path-prefix: "\/team-9"/);
   });

@@ -8,6 +8,7 @@ import { makeCertificate } from '@weir/testkit';
 import { requireProgram } from '@weir/tools';
 import { MeasuredSubject } from '../../src/comparison/measured-subject.ts';
 import { startL7Backend } from '../../src/l7/backend.ts';
+import { startGrpcBackend } from '../../src/l7/grpc-backend.ts';
 import { L7_LISTENERS, type L7Listener } from '../../src/l7/listeners.ts';
 import { requestsWithAllRoutes, uploadLoad } from '../../src/l7/loads.ts';
 import { L7_RELAY_CHECKS } from '../../src/l7/relay-checks.ts';
@@ -17,12 +18,14 @@ import { startNginxHttp } from '../../src/l7/subjects/nginx-http.ts';
 import type { L7SubjectInput } from '../../src/l7/subjects/subject-input.ts';
 import type { Subject } from '../../src/subjects/subject.ts';
 
-describe('the HTTP proxies', { ...requireProgram('haproxy', 'nginx', 'wrk'), timeout: 120_000 }, () => {
+describe('the HTTP proxies', { ...requireProgram('haproxy', 'nginx', 'nghttpd', 'wrk'), timeout: 120_000 }, () => {
   const cleanup = new AsyncDisposableStack();
   let input: L7SubjectInput;
   before(async () => {
     const backend = cleanup.use(await startL7Backend());
-    input = { backendPort: backend.port, certificate: makeCertificate({ name: 'bench.example' }) };
+    const grpcBackend = cleanup.use(await startGrpcBackend());
+    const backends = { backendPort: backend.port, grpcBackendPort: grpcBackend.port };
+    input = { ...backends, certificate: makeCertificate({ name: 'bench.example' }) };
   });
   after(() => cleanup.disposeAsync());
 
@@ -36,7 +39,7 @@ describe('the HTTP proxies', { ...requireProgram('haproxy', 'nginx', 'wrk'), tim
       await using subject = await start(input);
       const measured = new MeasuredSubject(subject, L7_RELAY_CHECKS);
       const supported = L7_LISTENERS.filter((listener) => subject.unsupported?.[listener] === undefined);
-      assert.equal(supported.length, name === 'http-proxy' ? 3 : 4);
+      assert.equal(supported.length, name === 'http-proxy' ? 3 : 5);
       for (const listener of supported) await measured.verifyRelay(listener);
     });
   }

@@ -197,16 +197,26 @@ func deadlines(ctx context.Context, peer client) error {
 	if err != nil {
 		return err
 	}
-	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	for timeout := 100 * time.Millisecond; ; timeout *= 2 {
+		if begun, err := peer.waitFor(ctx, timeout); err != nil {
+			return err
+		} else if begun {
+			return peer.untilWaitEnds(ctx, before)
+		}
+	}
+}
+
+// waitFor calls Wait with a deadline. It returns whether the call reached the server before the deadline.
+func (peer client) waitFor(ctx context.Context, timeout time.Duration) (begun bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	stream, err := peer.stream(short, "Wait")
+	stream, err := peer.stream(ctx, "Wait")
 	for err == nil {
-		err = stream.RecvMsg(new(message))
+		if err = stream.RecvMsg(new(message)); err == nil {
+			begun = true
+		}
 	}
-	if err := expect("code", status.Code(err), codes.DeadlineExceeded); err != nil {
-		return err
-	}
-	return peer.untilWaitEnds(ctx, before)
+	return begun, expect("code", status.Code(err), codes.DeadlineExceeded)
 }
 
 // cancelled verifies that the server learns of a cancelled call.

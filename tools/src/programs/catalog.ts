@@ -12,6 +12,7 @@ export type ProgramName =
   | 'envoy'
   | 'wrk'
   | 'h2load'
+  | 'nghttpd'
   | 'strace'
   | 'openssl'
   | 'chromium'
@@ -167,6 +168,7 @@ export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
   wrk: debianProgram('wrk', 'usr/bin/wrk', ['-v'], '4.0'),
   openssl: debianProgram('openssl', 'usr/bin/openssl', ['version'], '3.0'),
   h2load: debianProgram('nghttp2-client', 'usr/bin/h2load', ['--version'], '1.40'),
+  nghttpd: debianProgram('nghttp2-server', 'usr/sbin/nghttpd', ['--version'], '1.40'),
   strace: debianProgram('strace', 'usr/bin/strace', ['-V'], '5.0'),
   chromium: debianProgram('chromium', 'usr/lib/chromium/chromium', ['--version'], '100.0'),
   ip: debianProgram('iproute2', 'bin/ip', ['-V'], '4.0'),

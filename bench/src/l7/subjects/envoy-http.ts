@@ -30,24 +30,38 @@ export async function startEnvoyHttp(input: L7SubjectInput): Promise<Subject<L7L
 const EXTENSIONS = 'type.googleapis.com/envoy.extensions';
 const UNLIMITED = 1_000_000_000;
 
-export function envoyHttpConfiguration(ports: L7Ports, { backendPort, certificate }: L7SubjectInput): object {
+export function envoyHttpConfiguration(
+  ports: L7Ports,
+  { backendPort, grpcBackendPort, certificate }: L7SubjectInput,
+): object {
   return {
     static_resources: {
       listeners: L7_LISTENERS.map((name) => listener(name, { port: ports[name], certificate })),
-      clusters: [
-        {
-          name: 'endpoints',
-          type: 'STATIC',
-          connect_timeout: '5s',
-          circuit_breakers: {
-            thresholds: [{ max_connections: UNLIMITED, max_pending_requests: UNLIMITED, max_requests: UNLIMITED }],
-          },
-          load_assignment: {
-            cluster_name: 'endpoints',
-            endpoints: [{ lb_endpoints: [{ endpoint: { address: addressFor(backendPort) } }] }],
-          },
-        },
-      ],
+      clusters: [cluster('endpoints', backendPort), { ...cluster('calls', grpcBackendPort), ...HTTP2_TO_ENDPOINTS }],
+    },
+  };
+}
+
+const HTTP2_TO_ENDPOINTS = {
+  typed_extension_protocol_options: {
+    'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
+      '@type': `${EXTENSIONS}.upstreams.http.v3.HttpProtocolOptions`,
+      explicit_http_config: { http2_protocol_options: {} },
+    },
+  },
+};
+
+function cluster(name: string, port: number): object {
+  return {
+    name,
+    type: 'STATIC',
+    connect_timeout: '5s',
+    circuit_breakers: {
+      thresholds: [{ max_connections: UNLIMITED, max_pending_requests: UNLIMITED, max_requests: UNLIMITED }],
+    },
+    load_assignment: {
+      cluster_name: name,
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: addressFor(port) } }] }],
     },
   };
 }
@@ -77,7 +91,8 @@ function connectionManager(name: L7Listener, port: number): object {
     '@type': `${EXTENSIONS}.filters.http.router.v3.Router`,
     suppress_envoy_headers: true,
   };
-  const hosts = [...ROUTES_BY_HOST].map(([host, routes]) => virtualHost(host, routes));
+  const hosts = [...ROUTES_BY_HOST].map(([host, routes]) => virtualHost(host, routes, 'endpoints'));
+  const all = virtualHost('*', [{ host: '*', pathPrefix: '' }], name === 'grpc' ? 'calls' : 'endpoints');
   return {
     '@type': `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
     stat_prefix: name,
@@ -85,7 +100,7 @@ function connectionManager(name: L7Listener, port: number): object {
     via: '1.1 envoy',
     route_config: {
       name,
-      virtual_hosts: name === 'routes' ? hosts : [virtualHost('*', [{ host: '*', pathPrefix: '' }])],
+      virtual_hosts: name === 'routes' ? hosts : [all],
       request_headers_to_add: [
         {
           header: { key: 'X-Forwarded-Host', value: '%REQ(:AUTHORITY)%' },
@@ -98,13 +113,13 @@ function connectionManager(name: L7Listener, port: number): object {
   };
 }
 
-function virtualHost(host: string, routes: readonly BenchmarkRoute[]): object {
+function virtualHost(host: string, routes: readonly BenchmarkRoute[], clusterName: string): object {
   return {
     name: host,
     domains: [host],
     routes: routes.map(({ pathPrefix }) => ({
       match: { prefix: `${pathPrefix}/` },
-      route: { cluster: 'endpoints', timeout: '0s' },
+      route: { cluster: clusterName, timeout: '0s' },
     })),
   };
 }

@@ -8,14 +8,14 @@ import { type BenchmarkRoute, ROUTES } from '../routes.ts';
 import { freeL7Ports, type L7SubjectInput } from './subject-input.ts';
 
 /** Starts HAProxy in HTTP mode with one thread. */
-export async function startHaproxyHttp({ backendPort, certificate }: L7SubjectInput): Promise<Subject<L7Listener>> {
+export async function startHaproxyHttp({ certificate, ...backends }: L7SubjectInput): Promise<Subject<L7Listener>> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-haproxy-http')).path;
   const ports = await freeL7Ports();
   writeFileSync(join(directory, 'certificate.pem'), certificate.chain + certificate.key);
   writeFileSync(join(directory, 'routes.map'), haproxyRoutes(ROUTES));
   const configuration = join(directory, 'haproxy.cfg');
-  writeFileSync(configuration, haproxyHttpConfiguration({ directory, ports, backendPort }));
+  writeFileSync(configuration, haproxyHttpConfiguration({ directory, ports, ...backends }));
   const args = ['-db', '-f', configuration];
   const haproxy = cleanup.use(
     await spawnProcess({ command: programPath('haproxy'), args, name: 'haproxy', mayExit: true }),
@@ -36,13 +36,13 @@ export function haproxyRoutes(routes: readonly BenchmarkRoute[]): string {
   return routes.map(({ host, pathPrefix }) => `${host}${pathPrefix}/ endpoints\n`).join('');
 }
 
-export type ConfigurationInput = {
+export type ConfigurationInput = Omit<L7SubjectInput, 'certificate'> & {
   readonly directory: string;
   readonly ports: L7Ports;
-  readonly backendPort: number;
 };
 
-export function haproxyHttpConfiguration({ directory, ports, backendPort }: ConfigurationInput): string {
+export function haproxyHttpConfiguration(input: ConfigurationInput): string {
+  const { directory, ports, backendPort, grpcBackendPort } = input;
   return `
 global
   nbthread 1
@@ -64,8 +64,12 @@ ${frontend('https', `127.0.0.1:${ports.https} ssl crt ${directory}/certificate.p
   default_backend endpoints
 ${frontend('http2', `127.0.0.1:${ports.http2} proto h2`)}
   default_backend endpoints
+${frontend('grpc', `127.0.0.1:${ports.grpc} proto h2`)}
+  default_backend calls
 backend endpoints
   server endpoint 127.0.0.1:${backendPort}
+backend calls
+  server endpoint 127.0.0.1:${grpcBackendPort} proto h2
 `;
 }
 

@@ -41,7 +41,7 @@ export async function startHttpProxy({ backendPort, certificate }: L7SubjectInpu
     pid: proxy.pid,
     output: proxy.output,
     ports,
-    unsupported: { http2: 'http-proxy accepts no HTTP/2' },
+    unsupported: { http2: 'http-proxy accepts no HTTP/2', grpc: 'http-proxy accepts no HTTP/2' },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }

@@ -9,14 +9,14 @@ import type { ConfigurationInput } from './haproxy-http.ts';
 import { freeL7Ports, type L7SubjectInput } from './subject-input.ts';
 
 /** Starts nginx in one process without a master, so that the CPU time of the process is all of nginx's. */
-export async function startNginxHttp({ backendPort, certificate }: L7SubjectInput): Promise<Subject<L7Listener>> {
+export async function startNginxHttp({ certificate, ...backends }: L7SubjectInput): Promise<Subject<L7Listener>> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-nginx-http')).path;
   const ports = await freeL7Ports();
   writeFileSync(join(directory, 'certificate.pem'), certificate.chain);
   writeFileSync(join(directory, 'key.pem'), certificate.key);
   const configuration = join(directory, 'nginx.conf');
-  writeFileSync(configuration, nginxHttpConfiguration({ directory, ports, backendPort }));
+  writeFileSync(configuration, nginxHttpConfiguration({ directory, ports, ...backends }));
   const args = ['-p', directory, '-e', 'stderr', '-c', configuration];
   const nginx = cleanup.use(
     await spawnProcess({ command: programPath('nginx'), args, name: 'nginx proxy', mayExit: true }),
@@ -36,7 +36,8 @@ export async function startNginxHttp({ backendPort, certificate }: L7SubjectInpu
 const FOLDERS = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
 /** Returns a configuration that writes the same fields as Weir, except traceparent. */
-export function nginxHttpConfiguration({ directory, ports, backendPort }: ConfigurationInput): string {
+export function nginxHttpConfiguration(input: ConfigurationInput): string {
+  const { directory, ports, backendPort, grpcBackendPort } = input;
   const routes = [...ROUTES_BY_HOST].map(
     ([host, prefixes]) => `  server {
     listen 127.0.0.1:${ports.routes};
@@ -57,22 +58,12 @@ http {
   keepalive_requests 100000000;
   keepalive_timeout 60s;
   server_names_hash_max_size 4096;
-  upstream endpoints {
-    server 127.0.0.1:${backendPort};
-    keepalive 256;
-    keepalive_requests 100000000;
-    keepalive_timeout 60s;
-  }
+  upstream endpoints { ${upstream(backendPort)} }
+  upstream calls { ${upstream(grpcBackendPort)} }
   proxy_http_version 1.1;
   proxy_max_temp_file_size 0;
   proxy_set_header Connection "";
-  proxy_set_header Host $http_host;
-  proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-  proxy_set_header X-Forwarded-Proto $scheme;
-  proxy_set_header X-Forwarded-Host $http_host;
-  proxy_set_header X-Forwarded-Port $server_port;
-  proxy_set_header X-Request-Id $request_id;
-  proxy_set_header Via "1.1 nginx";
+${forwardedFields('proxy_set_header')}
   add_header Via "1.1 nginx";
   server { listen 127.0.0.1:${ports.http} reuseport backlog=4096; location / { proxy_pass http://endpoints; } }
   server {
@@ -83,7 +74,29 @@ http {
     location / { proxy_pass http://endpoints; }
   }
   server { listen 127.0.0.1:${ports.http2} http2 reuseport backlog=4096; location / { proxy_pass http://endpoints; } }
+  server {
+    listen 127.0.0.1:${ports.grpc} http2 reuseport backlog=4096;
+${forwardedFields('grpc_set_header')}
+    location / { grpc_pass grpc://calls; }
+  }
 ${routes.join('\n')}
 }
 `;
+}
+
+function upstream(port: number): string {
+  return `server 127.0.0.1:${port}; keepalive 256; keepalive_requests 100000000; keepalive_timeout 60s;`;
+}
+
+function forwardedFields(directive: 'proxy_set_header' | 'grpc_set_header'): string {
+  const fields = [
+    'Host $http_host',
+    'X-Forwarded-For $proxy_add_x_forwarded_for',
+    'X-Forwarded-Proto $scheme',
+    'X-Forwarded-Host $http_host',
+    'X-Forwarded-Port $server_port',
+    'X-Request-Id $request_id',
+    'Via "1.1 nginx"',
+  ];
+  return fields.map((field) => `  ${directive} ${field};`).join('\n');
 }

@@ -8,6 +8,7 @@ import { freeL7Ports, type L7SubjectInput } from './subject-input.ts';
 
 const NAMESPACE = 'bench';
 const SECRET = 'bench-tls';
+const LISTENERS_WITHOUT_ROUTES: readonly L7Listener[] = ['http', 'https', 'http2', 'grpc'];
 
 /**
  * Starts Weir with metering, and with limits that are never reached. The Services of the listener `routes` exist only if the listener is
@@ -23,7 +24,7 @@ export async function startWeirHttp(
     {
       manifests: weirHttpManifests(ports, { ...input, hasRoutes }),
       ports,
-      backends: hasRoutes ? ['http', 'https', 'http2', 'routes'] : ['http', 'https', 'http2'],
+      backends: hasRoutes ? [...LISTENERS_WITHOUT_ROUTES, 'routes'] : LISTENERS_WITHOUT_ROUTES,
       standaloneArguments: hasRoutes ? ['--shared-ports', String(ports.routes)] : [],
     },
     { ...options, limits: 'inactive' },
@@ -35,13 +36,17 @@ export async function startWeirHttp(
 
 export function weirHttpManifests(
   ports: L7Ports,
-  { backendPort, certificate, hasRoutes }: L7SubjectInput & { readonly hasRoutes: boolean },
+  { backendPort, grpcBackendPort, certificate, hasRoutes }: L7SubjectInput & { readonly hasRoutes: boolean },
 ): string {
   const service = (name: string, port: number, annotations: Readonly<Record<string, string>> = {}): string =>
     serviceManifest(
       { name, namespace: NAMESPACE, protocol: 'TCP', port, appProtocol: 'http', annotations },
       { target: backendPort, addresses: ['127.0.0.1'] },
     );
+  const calls = serviceManifest(
+    { name: 'grpc', namespace: NAMESPACE, protocol: 'TCP', port: ports.grpc, appProtocol: 'grpc' },
+    { target: grpcBackendPort, addresses: ['127.0.0.1'] },
+  );
   const routes = ROUTES.map(({ host, pathPrefix }, index) =>
     service(`routes-${index}`, ports.routes, { hosts: host, 'path-prefix': pathPrefix }),
   );
@@ -50,6 +55,7 @@ export function weirHttpManifests(
     service('https', ports.https, { 'tls-secret': SECRET, 'tls-ports': String(ports.https) }),
     tlsSecretManifest({ name: SECRET, namespace: NAMESPACE }, certificate),
     service('http2', ports.http2),
+    calls,
     ...(hasRoutes ? routes : []),
     tenantPolicyManifest('inactive', hasRoutes ? ['*.example'] : []),
   ].join('---\n');

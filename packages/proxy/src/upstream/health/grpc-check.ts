@@ -39,14 +39,18 @@ export async function checkGrpc(wanted: WantedCheck, service: string, signal: Ab
     await once(socket, wanted.overTls ? 'secureConnect' : 'connect', { signal });
     // RFC 9113 §3.2: HTTP/2 over TLS is negotiated by ALPN.
     if (socket instanceof TLSSocket && socket.alpnProtocol !== 'h2') return failed('no HTTP/2: ALPN did not choose h2');
-    signal.addEventListener('abort', () => socket.destroy(), { once: true });
+    signal.addEventListener('abort', () => close(socket), { once: true });
     const call = new HealthCall(socket);
     call.start(wanted, service);
     return await call.result;
   } finally {
-    if (socket instanceof TLSSocket) socket.destroy();
-    else closeCheckSocket(socket);
+    close(socket);
   }
+}
+
+function close(socket: Socket): void {
+  if (socket instanceof TLSSocket) socket.destroy();
+  else closeCheckSocket(socket);
 }
 
 /** One call over a connection of its own. */
