@@ -57,12 +57,12 @@ export class Http2Client implements LoadClient {
       const [headers] = await once(stream, 'response');
       let text = '';
       for await (const part of stream.setEncoding('latin1')) text += part;
-      load.onAnswer(this, request, { status: headers[':status'], text });
+      load.onAnswer(this, request, { connection: session, status: headers[':status'], text });
     } catch (error) {
       const { code = String(error) } = error as NodeJS.ErrnoException;
       // RFC 9113 §8.7: a refused request was not processed, and may be sent again.
       if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) load.onUnprocessed(this, 1);
-      else load.onFailure(this, `${this.#error ?? code}, stream error ${stream.rstCode}`);
+      else load.onFailure(this, session, `${this.#error ?? code}, stream error ${stream.rstCode}`);
     }
   }
 }
