@@ -1,6 +1,6 @@
 // Clients wait in this queue before each read of their PROXY header and ClientHello, and before each step of their TLS handshake. A
 // signature takes up to milliseconds, and thousands of clients can send their ClientHellos at the same moment. So the worker serves only a
-// few clients in each turn of the event loop, and the tenants take turns.
+// few clients in each turn of the event loop, and the tenants take turns. An HTTP/2 client that sends many requests at once waits here too.
 import { countProgress } from '../transport/progress.ts';
 import type { Turns } from '../transport/tcp-transport.ts';
 
