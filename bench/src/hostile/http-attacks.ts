@@ -54,7 +54,7 @@ export async function startHttpAttack(options: HttpAttackOptions): Promise<Attac
 }
 
 const HEAD = 'GET / HTTP/1.1\r\nHost: hostile.example\r\n';
-const NONE = { first: '', awaitsAnswer: false, next: '', streamIdsAt: [], stream: 1 } as const;
+const NONE = { first: '', awaitsAnswer: false, next: '', copies: 1, streamIdsAt: [], stream: 1 } as const;
 
 /** A head that never ends: each part is one more byte of the value of a field. */
 export const SLOW_HEAD: AttackBytes = { ...NONE, first: `${HEAD}X-Slow: `, next: 'x' };
@@ -85,11 +85,12 @@ const REQUEST = frame(HEADERS, END_STREAM_AND_HEADERS, REQUEST_FIELDS);
 /** A connection that has sent one request, and then sends nothing. */
 export const IDLE_HTTP2: AttackBytes = { ...NONE, first: `${PREFACE}${withStream(REQUEST, 1)}`, awaitsAnswer: true };
 
-/** A request that the client resets at once. */
-export const RESET_REQUEST: AttackBytes = {
+/** 100 requests in one write, each of which the client resets at once. */
+export const RESET_REQUESTS: AttackBytes = {
   ...NONE,
   first: PREFACE,
   next: `${REQUEST}${frame(RST_STREAM, 0, '\x00\x00\x00\x08')}`,
+  copies: 100,
   streamIdsAt: [STREAM_ID_AT, REQUEST.length + STREAM_ID_AT],
 };
 

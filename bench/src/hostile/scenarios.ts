@@ -7,7 +7,7 @@ import {
   type HttpAttackOptions,
   IDLE_HTTP2,
   LARGE_HEAD,
-  RESET_REQUEST,
+  RESET_REQUESTS,
   SLOW_HEAD,
   startHttpAttack,
 } from './http-attacks.ts';
@@ -61,7 +61,7 @@ export const HOSTILE_SCENARIOS: Readonly<Record<HostileScenarioName, HostileScen
   'http-slow-heads': httpAttack({ connections: 1_000, perSecond: 1_000, bytes: SLOW_HEAD, isRefused: false }),
   'http-large-heads': httpAttack({ connections: 32, perSecond: 500, bytes: LARGE_HEAD, isRefused: true }),
   'http2-idle': httpAttack({ connections: 10_000, perSecond: 0, bytes: IDLE_HTTP2, isRefused: false }),
-  'http2-resets': httpAttack({ connections: 32, perSecond: 5_000, bytes: RESET_REQUEST, isRefused: true }),
+  'http2-resets': httpAttack({ connections: 8, perSecond: 20, bytes: RESET_REQUESTS, isRefused: true }),
   'http2-bombs': httpAttack({ connections: 32, perSecond: 200, bytes: HPACK_BOMB, isRefused: true }),
 };
 

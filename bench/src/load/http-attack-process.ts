@@ -11,6 +11,8 @@ export type AttackBytes = {
   readonly awaitsAnswer: boolean;
   /** Sent again and again by `run`. */
   readonly next: string;
+  /** How often one write contains `next`. */
+  readonly copies: number;
   /** Where `next` contains the identifier of a new HTTP/2 stream (RFC 9113 §4.1). The streams are numbered from the odd number `stream`. */
   readonly streamIdsAt: readonly number[];
   readonly stream: number;
@@ -48,7 +50,7 @@ class AttackConnection {
 
   constructor(port: number, bytes: AttackBytes, localAddress: string) {
     this.#bytes = bytes;
-    this.#next = Buffer.from(bytes.next, 'latin1');
+    this.#next = Buffer.from(bytes.next.repeat(bytes.copies), 'latin1');
     this.#stream = bytes.stream;
     this.socket = connect({ host: '127.0.0.1', port, localAddress, noDelay: true });
     this.socket.on('error', () => {});
@@ -66,8 +68,11 @@ class AttackConnection {
 
   send(): void {
     const part = Buffer.from(this.#next);
-    for (const at of this.#bytes.streamIdsAt) part.writeUInt32BE(this.#stream, at);
-    if (this.#bytes.streamIdsAt.length > 0) this.#stream += STREAM_ID_STEP;
+    const { next, copies, streamIdsAt } = this.#bytes;
+    for (let copy = 0; copy < copies && streamIdsAt.length > 0; copy++) {
+      for (const at of streamIdsAt) part.writeUInt32BE(this.#stream, copy * next.length + at);
+      this.#stream += STREAM_ID_STEP;
+    }
     this.socket.write(part);
   }
 }
