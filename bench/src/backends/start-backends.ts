@@ -22,7 +22,8 @@ export async function startBackends(): Promise<Backends> {
 }
 
 export type StartedBackend = AsyncDisposable & { readonly port: number };
-const RESPONSE_BODY = 'thirty-five bytes of response body\\n';
+/** What the HTTP backend answers. */
+export const RESPONSE_BODY = 'thirty-five bytes of response body\n';
 
 /** Starts nginx. It answers every request with a body of 35 bytes, without reading a file, and keeps the connection open. */
 export async function startHttpBackend(): Promise<StartedBackend> {
@@ -54,7 +55,7 @@ http {
   server {
     listen 127.0.0.1:${port} backlog=4096;
     default_type text/plain;
-    location / { return 200 "${RESPONSE_BODY}"; }
+    location / { return 200 "${RESPONSE_BODY.replace('\n', '\\n')}"; }
   }
 }
 `;

@@ -1,14 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { freePort } from '@weir/testkit';
-import { startEchoBackend } from '../backends/start-backends.ts';
+import { RESPONSE_BODY, startEchoBackend, startHttpBackend } from '../backends/start-backends.ts';
 import { RELAY_CHECKS } from '../l4/relay-checks.ts';
+import { BROWSER_FIELDS, requestText } from '../l7/requests.ts';
 import { runOpenLoop } from '../load/generators.ts';
 import { cpuTimeOf, peakResidentKiB } from '../measure/proc-stats.ts';
 import { startStandalone } from '../subjects/weir.ts';
 import { serviceManifest } from '../subjects/weir-manifests.ts';
 import type { HostileReading, LatencyMs } from './hostile-result.ts';
-import type { HostileScenario } from './scenarios.ts';
+import type { CalmTraffic, HostileScenario } from './scenarios.ts';
 
 /** Rate of the other tenant's messages. Low, so that the generator sleeps between two messages and leaves its processor to Weir. */
 const MESSAGES_PER_SECOND = 250;
@@ -29,27 +30,22 @@ export type ScenarioRun = {
 export async function measureScenario(scenario: HostileScenario, run: ScenarioRun): Promise<HostileReading[]> {
   const { rounds, seconds, signal, onReading } = run;
   await using cleanup = new AsyncDisposableStack();
-  const echo = cleanup.use(await startEchoBackend());
+  const calm = cleanup.use(await startCalmTenant(scenario.traffic));
   const attacker = cleanup.use(await scenario.start());
-  const port = await freePort();
-  const calm = serviceManifest(
-    { name: 'echo', namespace: 'calm', protocol: 'TCP', port },
-    { target: echo.ports.echo, addresses: ['127.0.0.1'] },
-  );
-  const weir = cleanup.use(await startStandalone(`${calm}---\n${attacker.manifests}`, { workers: 1 }));
-  await RELAY_CHECKS.echo(port, () => {});
+  const weir = cleanup.use(await startStandalone(`${calm.manifests}---\n${attacker.manifests}`, { workers: 1 }));
+  await RELAY_CHECKS[calm.backend](calm.port, () => {});
   const { pid } = weir.process;
   const workerEnds = (): number => weir.process.output().split('worker ended').length - 1;
   const readings: HostileReading[] = [];
   for (let round = 1; round <= rounds; round++) {
     signal.throwIfAborted();
     await untilIdle(pid);
-    const quiet = await measureLatency(port, seconds);
+    const quiet = await measureLatency(calm, seconds);
     await attacker.arm(pid);
     await untilIdle(pid);
     const before = { cpu: cpuTimeOf(pid), residentKiB: restartPeak(pid), workerEnds: workerEnds() };
     const [attacked, accepted] = await Promise.all([
-      measureLatency(port, seconds),
+      measureLatency(calm, seconds),
       setTimeout(ATTACK_DELAY_MS).then(() => attacker.attack(seconds)),
     ]);
     const { userMs, systemMs } = cpuTimeOf(pid);
@@ -70,9 +66,44 @@ export async function measureScenario(scenario: HostileScenario, run: ScenarioRu
   return readings;
 }
 
-async function measureLatency(port: number, seconds: number): Promise<LatencyMs> {
+type CalmTenant = AsyncDisposable & {
+  readonly manifests: string;
+  readonly port: number;
+  readonly backend: 'echo' | 'http';
+};
+
+async function startCalmTenant(traffic: CalmTraffic): Promise<CalmTenant> {
+  const port = await freePort();
+  const name = traffic === 'messages' ? 'echo' : 'http';
+  const backend = traffic === 'messages' ? await startEchoBackend() : await startHttpBackend();
+  const target = 'ports' in backend ? backend.ports.echo : backend.port;
+  const application = traffic === 'messages' ? {} : { appProtocol: 'http' };
+  return {
+    manifests: serviceManifest(
+      { name, namespace: 'calm', protocol: 'TCP', port, ...application },
+      { target, addresses: ['127.0.0.1'] },
+    ),
+    port,
+    backend: name,
+    [Symbol.asyncDispose]: () => backend[Symbol.asyncDispose](),
+  };
+}
+
+const REQUEST = {
+  text: requestText({ host: 'calm.example', path: '/', fields: BROWSER_FIELDS }),
+  expectedBody: RESPONSE_BODY,
+};
+
+async function measureLatency({ port, backend }: CalmTenant, seconds: number): Promise<LatencyMs> {
   try {
-    const report = await runOpenLoop({ port, rate: MESSAGES_PER_SECOND, seconds, connections: CONNECTIONS });
+    const traffic = backend === 'http' ? { request: REQUEST } : {};
+    const report = await runOpenLoop({
+      ...traffic,
+      port,
+      rate: MESSAGES_PER_SECOND,
+      seconds,
+      connections: CONNECTIONS,
+    });
     return report.kind === 'measured' ? { p50: report.p50 / 1000, p99: report.p99 / 1000 } : FAILED;
   } catch {
     return FAILED;

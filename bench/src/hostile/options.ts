@@ -20,6 +20,11 @@ export const HOSTILE_SCENARIO_DESCRIPTIONS = {
   'udp-flows': '10,000 UDP datagrams a second, each from another client address',
   'slow-readers':
     'as many clients as the descriptors allow, at most 10,000, that download endless streams and stop reading',
+  'http-slow-heads': '1,000 connections whose HTTP heads never end; 1,000 bytes a second',
+  'http-large-heads': '500 HTTP heads a second of 42 KB with 200 fields',
+  'http2-idle': 'as many idle HTTP/2 connections as the descriptors allow, at most 10,000',
+  'http2-resets': '20 writes a second of 100 HTTP/2 requests that their client resets at once',
+  'http2-bombs': '200 HTTP/2 heads a second of 16 KB that HPACK would expand to 48 MB',
 } as const;
 
 export type HostileScenarioName = keyof typeof HOSTILE_SCENARIO_DESCRIPTIONS;

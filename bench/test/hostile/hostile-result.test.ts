@@ -18,7 +18,8 @@ const reading = (attackedP99: number, workerEnds = 0): HostileReading => ({
   bounded: [],
 });
 
-const row = (...readings: HostileReading[]) => summarizeHostile('handshakes', { readings, maxP99RiseMs: 25 });
+const row = (...readings: HostileReading[]) =>
+  summarizeHostile('handshakes', { readings, target: { maxP99RiseMs: 25 } });
 
 describe('hostile', () => {
   test('compares the latency during the attack with the latency before the attack', () => {
@@ -35,6 +36,14 @@ describe('hostile', () => {
     assert.equal(meetsTarget(row(reading(27))), true);
     assert.equal(meetsTarget(row(reading(27.1))), false);
     assert.equal(meetsTarget(row(reading(2), reading(2, 1))), false);
+  });
+
+  test('compares the ratio of the latencies with its target', () => {
+    const withRatio = (attackedP99: number): HostileRow =>
+      summarizeHostile('http2-idle', { readings: [reading(attackedP99)], target: { maxP99Ratio: 2 } });
+    assert.equal(meetsTarget(withRatio(4)), true);
+    assert.equal(meetsTarget(withRatio(4.1)), false);
+    assert.match(hostileTable([withRatio(4)])[2] ?? '', /≤ 2 × p99, no worker ends: met/);
   });
 
   test('compares the medians of the other values with their targets', () => {

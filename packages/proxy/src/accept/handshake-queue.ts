@@ -1,6 +1,7 @@
 // Clients wait in this queue before each read of their PROXY header and ClientHello, and before each step of their TLS handshake. A
 // signature takes up to milliseconds, and thousands of clients can send their ClientHellos at the same moment. So the worker serves only a
-// few clients in each turn of the event loop, and the tenants take turns. TLS handshakes with endpoints wait here too.
+// few clients in each turn of the event loop, and the tenants take turns. TLS handshakes with endpoints wait here too, and HTTP/2 clients
+// that send many requests at once.
 import { countProgress } from '../transport/progress.ts';
 import type { Turns } from '../transport/tcp-transport.ts';
 

@@ -133,7 +133,7 @@ function tenantOf(queue: QueueInTest, transport: TcpTransport, endpoint: TlsEndp
     onConnected: () => {
       state.connected += 1;
     },
-    onFailed: (_failure: string, { code }: FailureDetails) => void state.failures.push(code),
+    onFailed: (_failure: string, { errno }: FailureDetails) => void state.failures.push(errno),
     onResponseHead: () => undefined,
     onResponseData: () => undefined,
     onResponseEnd: () => undefined,

@@ -101,12 +101,11 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     this.handler = handler;
   }
 
-  /** Reads bytes of the peer. */
-  receive(bytes: Uint8Array): void {
-    if (this.#isEnded) return;
+  /** Reads bytes of the peer, but at most `maxHeads` heads. Returns how many bytes were read. The rest must come next. */
+  receive(bytes: Uint8Array, maxHeads: number = Number.POSITIVE_INFINITY): number {
     const reader = this.#reader;
     reader.position = 0;
-    while (!this.#isEnded) {
+    for (let heads = 0; heads < maxHeads && !this.#isEnded; heads += reader.type === FRAME.headers ? 1 : 0) {
       const result = reader.next(bytes, bytes.length);
       if (result === 'more') break;
       if (result === 'error') this.fail(reader.error);
@@ -118,6 +117,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
       else this.#onFrame();
     }
     this.flush();
+    return this.#isEnded ? bytes.length : reader.position;
   }
 
   /** Sends all frames that were written since the last flush. */

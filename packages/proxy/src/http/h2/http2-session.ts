@@ -1,6 +1,7 @@
 // Relays the HTTP/2 requests of one client connection. `Http2Connection` reads and writes its frames; each request is an
 // `Http2Request`, which has an endpoint of its own.
 import type { EndpointStats } from '@weir/model/data-plane';
+import type { WaitingHandshake } from '../../accept/handshake-queue.ts';
 import { COLUMN_COUNT } from '../../metering/counters.ts';
 import type { DownstreamInfo } from '../../relay/downstream-info.ts';
 import { ticksFor } from '../../relay/timeout-wheel.ts';
@@ -22,10 +23,18 @@ import { Http2Request } from './http2-request.ts';
 import type { Http2RequestOwner } from './request-owner.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 
+/**
+ * How many requests of one read are begun at once. A read may hold a thousand, so the rest waits for the turn of its tenant.
+ */
+const MAX_HEADS_PER_TURN = 16;
+
 /** Counts the bytes of frames. Only header blocks and DATA count, for the Services of their requests. */
 const frameCounters: Float64Array = new Float64Array(COLUMN_COUNT);
 
-export class Http2Session extends HttpConnection implements ConnectionHandler, ByteSink, Http2RequestOwner {
+export class Http2Session
+  extends HttpConnection
+  implements ConnectionHandler, ByteSink, Http2RequestOwner, WaitingHandshake
+{
   readonly connection: Http2Connection;
   protected override readonly isHttp2 = true;
   readonly #requests = new Set<Http2Request>();
@@ -36,6 +45,8 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
   #isLingering = false;
   #hadRequest = false;
   #isReading = false;
+  /** What the client has sent and waits for its turn. At most one read. */
+  #unread: Uint8Array | undefined;
 
   constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
     super(client, info, { ...options, byteCounters: frameCounters });
@@ -78,7 +89,7 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
   }
 
   protected override get canTakeInput(): boolean {
-    return true;
+    return this.#unread === undefined;
   }
 
   protected override onTimeout(): void {
@@ -103,15 +114,20 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
   }
 
   onEndpointReady(): void {
-    if (!this.isEnded) this.readClient();
+    if (!this.isEnded && this.canTakeInput) this.readClient();
   }
 
   protected override read(bytes: Uint8Array): void {
     // There are no preread bytes if the connection has begun before this session, which the connection then starts.
     if (this.#isLingering || bytes.length === 0) return;
+    if (this.#unread !== undefined) {
+      this.#unread = Buffer.concat([this.#unread, bytes]);
+      return;
+    }
+    let at: number;
     this.#isReading = true;
     try {
-      this.connection.receive(bytes);
+      at = this.connection.receive(bytes, MAX_HEADS_PER_TURN);
     } finally {
       this.#isReading = false;
     }
@@ -119,6 +135,28 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
     if (this.isEnded) return;
     this.extendIdleDeadline();
     this.#watchHead();
+    if (at < bytes.length && !this.#isLingering) this.#waitForTurn(bytes, at);
+  }
+
+  /** Keeps the rest of a read with many requests until it is the turn of the tenant. */
+  #waitForTurn(bytes: Uint8Array, at: number): void {
+    this.#unread = new Uint8Array(bytes.subarray(at));
+    this.client.readStop();
+    this.context.handshakes.addBegun(this.options.admission.limiters.tenant, this);
+  }
+
+  get hasEnded(): boolean {
+    return this.isEnded;
+  }
+
+  /** Continues with the requests of the last read. */
+  step(): void {
+    const bytes = this.#unread;
+    this.#unread = undefined;
+    this.guarded(() => {
+      if (bytes !== undefined) this.read(bytes);
+      if (!this.isEnded && this.canTakeInput) this.readClient();
+    });
   }
 
   /** Bounds the time that an incomplete frame or head may take. Parts of other frames do not prolong the keep-alive time. */

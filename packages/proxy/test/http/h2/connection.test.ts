@@ -11,7 +11,7 @@ import {
   SETTING,
 } from '../../../src/http/h2/protocol.ts';
 import type { Http2Stream } from '../../../src/http/h2/stream.ts';
-import { GET, numberBytes, POST, RawPeer, type SentFrame } from './raw-peer.ts';
+import { frameOf, GET, numberBytes, POST, RawPeer, type SentFrame } from './raw-peer.ts';
 
 const PIECE = new Uint8Array(16_384);
 
@@ -201,6 +201,17 @@ suite('the content of a request', () => {
     peer.head(1, [['a', 'b']], FLAG.endStream);
     assert.deepEqual(peer.sentResets(), [[1, ERROR.protocol]]);
   });
+});
+
+test('stops behind a number of heads, and continues with the rest of the bytes', () => {
+  const peer = new RawPeer();
+  const flags = FLAG.endHeaders | FLAG.endStream;
+  const frames = [1, 3, 5, 7].map((id) => frameOf(FRAME.headers, flags, id, peer.blockOf(GET)));
+  const [two, rest] = [Buffer.concat(frames.slice(0, 2)), Buffer.concat(frames.slice(2))];
+  assert.equal(peer.connection.receive(Buffer.concat([two, rest]), 2), two.length);
+  assert.deepEqual(peer.events, ['request 1', 'end 1', 'request 3', 'end 3']);
+  assert.equal(peer.connection.receive(rest, 2), rest.length);
+  assert.equal(peer.streams.length, 4);
 });
 
 suite('drain', () => {

@@ -76,9 +76,7 @@ export class RawPeer {
   }
 
   send(type: number, flags: number, streamId: number, payload: Uint8Array): void {
-    const frame = new Uint8Array(9 + payload.length);
-    frame.set(payload, writeFrameHeader(frame, 0, payload.length, type, flags, streamId));
-    this.connection.receive(frame);
+    this.connection.receive(frameOf(type, flags, streamId, payload));
   }
 
   /** Sends HEADERS with these fields. */
@@ -117,6 +115,12 @@ export class RawPeer {
       .filter(({ type }) => type === FRAME.rstStream)
       .map(({ streamId, payload }) => [streamId, readUint32(payload, 0)] as const);
   }
+}
+
+export function frameOf(type: number, flags: number, streamId: number, payload: Uint8Array): Uint8Array {
+  const frame = new Uint8Array(9 + payload.length);
+  frame.set(payload, writeFrameHeader(frame, 0, payload.length, type, flags, streamId));
+  return frame;
 }
 
 /** Returns four bytes of a number. */

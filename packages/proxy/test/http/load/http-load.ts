@@ -9,6 +9,12 @@ export interface LoadRequest {
   readonly id: string;
 }
 
+export interface LoadAnswer {
+  readonly connection: object;
+  readonly status: number;
+  readonly text: string;
+}
+
 /** How a client sends requests: `send` sends one batch of requests, and resolves when all are answered or failed. */
 export interface LoadClient {
   readonly name: string;
@@ -31,6 +37,10 @@ export class HttpLoad {
   readonly expected: Map<string, readonly string[]> = new Map();
   /** The number of failed requests by client and cause. */
   readonly failed: Record<string, number> = {};
+  /** The connections whose requests have failed. */
+  readonly failedConnections: Set<object> = new Set();
+  /** Whether `answers` waits although requests have failed. */
+  mayFail = false;
   /** The number of requests by client that the proxy has refused unprocessed, so that they may be sent again. */
   readonly unprocessed: Record<string, number> = {};
   /** The number of answers by the Service and generation that sent them. */
@@ -57,11 +67,11 @@ export class HttpLoad {
     }
   }
 
-  /** Resolves when each client has received `count` more answers, or when a request has failed. */
+  /** Resolves when each client has received `count` more answers, or when a request has failed unless requests may fail. */
   async answers(count: number): Promise<void> {
     const wanted = [...this.#answers].map(([client, answers]) => [client, answers + count] as const);
     const isEnough = (): boolean => wanted.every(([client, answers]) => (this.#answers.get(client) ?? 0) >= answers);
-    while (Object.keys(this.failed).length === 0 && !isEnough()) {
+    while ((this.mayFail || this.failedConnections.size === 0) && !isEnough()) {
       const { promise, resolve } = Promise.withResolvers<void>();
       this.#onAnswer = resolve;
       await promise;
@@ -85,15 +95,17 @@ export class HttpLoad {
   }
 
   /** Checks the answer to a request. */
-  onAnswer(client: LoadClient, { path, id, body }: LoadRequest, answer: { status: number; text: string }): void {
+  onAnswer(client: LoadClient, { path, id, body }: LoadRequest, answer: LoadAnswer): void {
     const digest = createHash('sha256')
       .update(body ?? '')
       .digest('base64url');
     const [service, generation, ...rest] = answer.text.split(' ');
     const by = `${service} ${generation}`;
-    if (answer.status !== 200) this.onFailure(client, `status ${answer.status}`);
-    else if (rest.join(' ') !== `${id} ${digest}`) this.onFailure(client, 'an answer to another request');
-    else if (!this.expected.get(path)?.includes(by)) this.onFailure(client, `${path} answered by ${by}`);
+    if (answer.status !== 200) this.onFailure(client, answer.connection, `status ${answer.status}`);
+    else if (rest.join(' ') !== `${id} ${digest}`)
+      this.onFailure(client, answer.connection, 'an answer to another request');
+    else if (!this.expected.get(path)?.includes(by))
+      this.onFailure(client, answer.connection, `${path} answered by ${by}`);
     else {
       this.answeredBy[by] = (this.answeredBy[by] ?? 0) + 1;
       this.#answers.set(client, (this.#answers.get(client) ?? 0) + 1);
@@ -101,7 +113,8 @@ export class HttpLoad {
     }
   }
 
-  onFailure(client: LoadClient, cause: string): void {
+  onFailure(client: LoadClient, connection: object, cause: string): void {
+    this.failedConnections.add(connection);
     add(this.failed, `${client.name}: ${cause}`);
     this.#onAnswer();
   }

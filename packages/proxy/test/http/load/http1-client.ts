@@ -40,11 +40,11 @@ export class Http1Client implements LoadClient {
       if (typeof answer === 'string') {
         // RFC 9112 §9.3.1: a client sends a request again if a kept connection has ended before.
         if (answer === 'end' && connection.answers > 0 && index === 0) load.onUnprocessed(this, requests.length);
-        else load.onFailure(this, answer);
+        else load.onFailure(this, connection, answer);
         this.close();
         return;
       }
-      load.onAnswer(this, request, answer);
+      load.onAnswer(this, request, { connection, ...answer });
       if (!answer.closes) continue;
       // RFC 9112 §9.6: the server processes no request behind a response with `close`.
       load.onUnprocessed(this, requests.length - index - 1);

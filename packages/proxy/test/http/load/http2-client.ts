@@ -53,16 +53,24 @@ export class Http2Client implements LoadClient {
       { endStream: body === undefined },
     );
     if (body !== undefined) stream.end(body);
-    try {
-      const [headers] = await once(stream, 'response');
-      let text = '';
-      for await (const part of stream.setEncoding('latin1')) text += part;
-      load.onAnswer(this, request, { status: headers[':status'], text });
-    } catch (error) {
-      const { code = String(error) } = error as NodeJS.ErrnoException;
-      // RFC 9113 §8.7: a refused request was not processed, and may be sent again.
-      if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) load.onUnprocessed(this, 1);
-      else load.onFailure(this, `${this.#error ?? code}, stream error ${stream.rstCode}`);
-    }
+    let status = 0;
+    let text = '';
+    let cause = 'ended without an answer';
+    stream.on('response', (headers) => {
+      status = headers[':status'] ?? 0;
+    });
+    stream.setEncoding('latin1').on('data', (part: string) => {
+      text += part;
+    });
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      cause = error.code ?? error.message;
+    });
+    // A stream that `node:http2` cancels has neither `response` nor `error`.
+    await once(stream, 'close').catch(() => undefined);
+    // RFC 9113 §8.7: a refused request was not processed, and may be sent again.
+    if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) load.onUnprocessed(this, 1);
+    else if (status === 0 || stream.rstCode !== constants.NGHTTP2_NO_ERROR)
+      load.onFailure(this, session, `${this.#error ?? cause}, stream error ${stream.rstCode}`);
+    else load.onAnswer(this, request, { connection: session, status, text });
   }
 }

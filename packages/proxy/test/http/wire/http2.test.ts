@@ -12,6 +12,7 @@ import { FLEET_SECRET, TRUSTING_CLIENT, terminatingTls } from '../../fixtures/ce
 import { type Fleet, startFleet } from '../../fixtures/fleet.ts';
 import { PORT } from '../../fixtures/listen-address.ts';
 import type { TestService } from '../../fixtures/tables.ts';
+import { startWorkerInTest } from '../../fixtures/worker-in-test.ts';
 
 const MEGABYTE = 1_048_576;
 
@@ -134,6 +135,24 @@ test('uses a connection again whose response the client has not taken yet', asyn
   const parts: Buffer[] = [];
   for await (const part of waiting) parts.push(part as Buffer);
   assert.equal(Buffer.concat(parts).toString(), 'more than the window');
+});
+
+test('begins the requests of one read in several turns if they are many', async (context) => {
+  const at = await endpoint(context, (request, response) => response.end(`answer to ${request.url}`));
+  let now = 0;
+  // Each turn has time for one part of the requests.
+  using worker = await startWorkerInTest(plain(at), { sliceClock: () => ++now });
+  const session = connect(`http://${worker.host}:${worker.port}`);
+  context.after(() => session.destroy());
+  await once(session, 'remoteSettings');
+  const before = now;
+  const paths = Array.from({ length: 90 }, (_, index) => `/${index}`);
+  await Promise.all(
+    paths.map(async (path) => {
+      assert.equal((await ask(session, { ':path': path })).body.toString(), `answer to ${path}`);
+    }),
+  );
+  assert.ok(now > before);
 });
 
 test('relays trailers in both directions, interim responses, HEAD, 204 and 304', async (context) => {
