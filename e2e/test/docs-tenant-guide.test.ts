@@ -102,6 +102,11 @@ test('translate accepts all Services of the HTTP pages together, given their Sec
   assert.deepEqual(await translateErrors([...manifests, ...secrets, POLICY], '--shared-ports', '80'), []);
 });
 
+test('translate accepts docs/http, whose port is shared', async () => {
+  const manifests = readPage('docs/http/store.yaml');
+  assert.deepEqual(await translateErrors([manifests], '--shared-ports', '8080'), []);
+});
+
 test('every Service of the HTTP pages has a port where the proxies read HTTP requests', () => {
   for (const text of httpManifests) assert.match(text, /appProtocol: (?:http|kubernetes\.io\/ws|grpc) \}/);
 });
