@@ -90,17 +90,25 @@ describe('the manifests of the guide are valid', () => {
   });
 });
 
-test('translate accepts all Services of docs/http.md together, given their Secrets and a policy that allows their hosts', async () => {
-  const manifests = fencedBlocks(readPage('docs/http.md'), 'yaml').map(({ text }) => text);
+const httpManifests = ['docs/http.md', 'docs/http-requests.md'].flatMap((page) =>
+  fencedBlocks(readPage(page), 'yaml').map(({ text }) => text),
+);
+
+test('translate accepts all Services of the HTTP pages together, given their Secrets and a policy that allows their hosts', async () => {
+  const manifests = httpManifests;
   assert.ok(manifests.length > 4);
   const named = manifests.join('').matchAll(/weir\.dev\/tls-secret: (\S+)/g);
   const secrets = [...named].map(([, name = '']) => secret(name));
   assert.deepEqual(await translateErrors([...manifests, ...secrets, POLICY], '--shared-ports', '80'), []);
 });
 
-test('every Service of docs/http.md has a port where the proxies read HTTP requests', () => {
-  const blocks = fencedBlocks(readPage('docs/http.md'), 'yaml').map(({ text }) => text);
-  for (const text of blocks) assert.match(text, /appProtocol: (?:http|kubernetes\.io\/ws|grpc) \}/);
+test('translate accepts docs/http, whose port is shared', async () => {
+  const manifests = readPage('docs/http/store.yaml');
+  assert.deepEqual(await translateErrors([manifests], '--shared-ports', '8080'), []);
+});
+
+test('every Service of the HTTP pages has a port where the proxies read HTTP requests', () => {
+  for (const text of httpManifests) assert.match(text, /appProtocol: (?:http|kubernetes\.io\/ws|grpc) \}/);
 });
 
 test('translate accepts the Services of docs/https.md, given the Secrets that they name', async () => {

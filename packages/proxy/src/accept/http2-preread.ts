@@ -37,8 +37,9 @@ export class Http2Preread implements ConnectionHandler {
     if (answer !== undefined) {
       if (answer.length > 0) sendAnswer(connection, stream, answer);
       this.#refuse(stream);
-    } else if (connection.handler !== this) return connection.handler.onRequest(stream, head, refusal);
-    else connection.onSinkClosed();
+    } else if (connection.handler === this) connection.onSinkClosed();
+    // The session may have ended with an error.
+    else if (stream.id !== 0) return connection.handler.onRequest(stream, head, refusal);
     return NO_CONSUMER;
   }
 

@@ -11,7 +11,7 @@ export interface ConnectionHandler {
    * returns; that of a refused request is not complete.
    */
   onRequest(stream: Http2Stream, head: DecodedHead, refusal: RequestHeadRefusal | undefined): StreamConsumer;
-  /** Called in a client when `canOpen` may have changed. */
+  /** Called in a client when `freeStreams` may have changed. */
   onCapacity(): void;
   /** Called after `drain`, when all streams have ended and the peer opens no more. The owner closes the transport. */
   onDrained(): void;

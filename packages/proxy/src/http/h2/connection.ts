@@ -4,6 +4,7 @@ import type { ConnectionOptions } from './connection-handler.ts';
 import { DataReceiver } from './data-receiver.ts';
 import { DataSender, type SenderOwner } from './data-sender.ts';
 import type { DecodedHead } from './decoded-head.ts';
+import { EarlyEnds } from './early-ends.ts';
 import { FrameOutput } from './frame-output.ts';
 import { FrameReader } from './frames.ts';
 import { encodeLines } from './head-encoder.ts';
@@ -38,6 +39,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   readonly #heads: HeadReceiver;
   readonly #data: DataReceiver;
   readonly #sender: DataSender;
+  readonly #earlyEnds: EarlyEnds;
   readonly #encoder: HpackEncoder = new HpackEncoder();
   #hasSettings = false;
   #isEnded = false;
@@ -56,6 +58,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     this.#heads = new HeadReceiver(isServer, this, this.#streams, this.#limits);
     this.#data = new DataReceiver(isServer, this, this.#streams, this.#limits, this.#output);
     this.#sender = new DataSender(this, this.#streams, this.#output);
+    this.#earlyEnds = new EarlyEnds(this.#streams, this.#output);
   }
 
   /** The number of open streams. */
@@ -69,11 +72,6 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
    */
   get isInHead(): boolean {
     return this.#heads.openBlockId !== 0 || this.#reader.isInFrame;
-  }
-
-  /** Whether a client may open a stream. */
-  get canOpen(): boolean {
-    return this.freeStreams > 0;
   }
 
   /** How many streams a client may open. */
@@ -173,7 +171,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     if (endsStream) this.onEndSent(stream);
   }
 
-  /** Opens a stream with the begun head of a request, if `canOpen`. `method` decides which responses have no body. */
+  /** Opens a stream with the begun head of a request, if there are `freeStreams`. `method` decides which responses have no body. */
   open(consumer: StreamConsumer, method: number, endsStream: boolean): Http2Stream {
     const stream = this.#streams.open(this.#settings.initialWindowBytes);
     stream.consumer = consumer;
@@ -221,7 +219,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     if (stream.hasPeerEnded) this.#complete(stream);
     else if (this.#isServer && !stream.isTunnel) {
       // RFC 9113 §8.1: a server that has answered without the whole request lets the client stop with NO_ERROR.
-      this.#sendReset(stream.id, ERROR.none);
+      this.#earlyEnds.add(stream.id);
       this.#complete(stream);
     }
   }
@@ -337,19 +335,14 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   }
 
   #onPing(flags: number, bytes: Uint8Array, start: number, end: number): void {
-    if (!this.#limits.takePing()) {
-      this.fail(ERROR.enhanceYourCalm);
-      return;
+    if (!this.#limits.takePing()) this.fail(ERROR.enhanceYourCalm);
+    else if ((flags & FLAG.ack) === 0) this.#output.frame(FRAME.ping, FLAG.ack, 0, bytes, start, end);
+    else if (this.#earlyEnds.takeAnswer(bytes, start)) return;
+    else if (this.#isDraining && this.#streams.lastAcceptedId === MAX_STREAM_ID) {
+      this.#streams.lastAcceptedId = this.#streams.lastPeerId;
+      this.#output.goaway(this.#streams.lastAcceptedId, ERROR.none);
+      this.#checkDrained();
     }
-    if ((flags & FLAG.ack) === 0) {
-      this.#output.frame(FRAME.ping, FLAG.ack, 0, bytes, start, end);
-      return;
-    }
-    // The only PING that is sent is that of `drain`.
-    if (!this.#isDraining || this.#streams.lastAcceptedId !== MAX_STREAM_ID) return;
-    this.#streams.lastAcceptedId = this.#streams.lastPeerId;
-    this.#output.goaway(this.#streams.lastAcceptedId, ERROR.none);
-    this.#checkDrained();
   }
 
   #onGoaway(lastId: number): void {

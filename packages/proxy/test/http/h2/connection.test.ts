@@ -325,3 +325,51 @@ test('nothing can be sent on a stream that has ended', () => {
   connection.flush();
   assert.deepEqual(peer.sentFrames(), []);
 });
+
+suite('a response that ends before its request', () => {
+  const respond = (peer: RawPeer, stream: Http2Stream): void => {
+    const encoder = peer.connection.beginHead();
+    encoder.status(413);
+    peer.connection.sendHead(stream, true);
+  };
+  const pings = (frames: readonly SentFrame[]): readonly SentFrame[] =>
+    frames.filter(({ type, flags }) => type === FRAME.ping && flags === 0);
+
+  test('is followed by RST_STREAM when the client has answered a PING', () => {
+    const peer = new RawPeer(respond);
+    peer.head(1, POST);
+    const frames = peer.sentFrames();
+    assert.deepEqual(
+      frames.map(({ type }) => type),
+      [FRAME.headers, FRAME.ping],
+    );
+    // A second response comes before the answer, so the client may not have seen it.
+    peer.head(3, POST);
+    assert.deepEqual(
+      peer.sentFrames().map(({ type }) => type),
+      [FRAME.headers],
+    );
+    peer.send(FRAME.data, 0, 1, PIECE);
+    const payload = pings(frames)[0]?.payload ?? assert.fail();
+    peer.send(FRAME.ping, FLAG.ack, 0, payload);
+    const later = peer.sentFrames();
+    assert.deepEqual(
+      later.map(({ type, streamId }) => [type, streamId]),
+      [
+        [FRAME.rstStream, 1],
+        [FRAME.ping, 0],
+      ],
+    );
+    peer.send(FRAME.ping, FLAG.ack, 0, payload);
+    assert.deepEqual(peer.sentResets(), [[3, ERROR.none]]);
+    assert.equal(peer.failureCode, undefined);
+  });
+
+  test('is followed by RST_STREAM at once if the client answers no PING', () => {
+    const peer = new RawPeer(respond);
+    for (let index = 0; index < 100; index += 1) peer.head(1 + 2 * index, POST);
+    assert.deepEqual(peer.sentResets(), []);
+    peer.head(201, POST);
+    assert.deepEqual(peer.sentResets(), [[201, ERROR.none]]);
+  });
+});

@@ -148,7 +148,7 @@ suite('an HTTP/2 client', () => {
       { maxConcurrentStreams: 2 },
     );
     const { connection, nextCapacity } = await startClient(context, server);
-    while (connection.canOpen) {
+    while (connection.freeStreams > 0) {
       if (connection.streamCount === 2) await nextCapacity();
       else request(connection, 'GET');
     }
@@ -157,7 +157,7 @@ suite('an HTTP/2 client', () => {
     const freed = nextCapacity();
     held[0]?.respond({ ':status': 204 }, { endStream: true });
     await freed;
-    assert.ok(connection.canOpen);
+    assert.ok(connection.freeStreams > 0);
   });
 
   test('tells a refused stream from a failed one', async (context) => {
@@ -183,7 +183,7 @@ suite('an HTTP/2 client', () => {
     const [one, two] = await Promise.all([request(connection, 'GET').received, request(connection, 'GET').received]);
     assert.deepEqual([one.heads.length, one.closeCode], [1, undefined]);
     assert.deepEqual([two.heads.length, two.closeCode], [0, ERROR.refusedStream]);
-    assert.equal(connection.canOpen, false);
+    assert.equal(connection.freeStreams, 0);
   });
 
   test('keeps a complete response whose request the server stops', async (context) => {

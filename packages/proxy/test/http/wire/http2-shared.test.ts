@@ -173,6 +173,7 @@ test('refuses a first request that no Service gets, and a client that breaks the
   const proxy = await startServing(
     fleet,
     await serviceOf(context, 'web', { settings: { hosts: ['shop.example'] } }),
+    await serviceOf(context, 'api', { settings: { hosts: ['shop.example'], pathPrefix: '/api' } }),
     await serviceOf(context, 'blog', { namespace: 'other', settings: { hosts: ['blog.example'] } }),
   );
   for (const [host, path, status] of [['unknown.example', '/', 404]] as const) {
