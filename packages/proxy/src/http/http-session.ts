@@ -13,7 +13,7 @@ import { EndpointRequest, type RequestOwner } from './endpoint-request.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
 import type { RequestHeadParser } from './h1/request-head.ts';
-import { startsWithPreface } from './h2/protocol.ts';
+import { isPartOfPreface, startsWithPreface } from './h2/protocol.ts';
 import {
   HEAD_TIMEOUT_MS,
   HttpConnection,
@@ -45,6 +45,8 @@ export class HttpSession
   #isKept = false;
   /** The answer of the proxy to a request without a body, sent at the end of the request, so that the connection stays open. */
   #answerAtEnd: ErrorReason | undefined;
+  /** The first bytes of the connection, if they are too few to tell HTTP/2 from HTTP/1.1. */
+  #firstBytes: Uint8Array | undefined;
   /** Bytes of the present message that are not counted yet: those of an incomplete head. */
   #messageBytes = 0;
   /** Where the present message begins in the bytes of its parser. */
@@ -93,7 +95,7 @@ export class HttpSession
   }
 
   #onHeadTimeout(): void {
-    if (!this.#reader.isInHead) this.#linger();
+    if (!this.#reader.isInHead && this.#firstBytes === undefined) this.#linger();
     else {
       this.#current.beginInvalid();
       this.#answer('request-timeout');
@@ -139,7 +141,9 @@ export class HttpSession
 
   // The request, in the order of its parts.
 
-  protected override read(bytes: Uint8Array): void {
+  protected override read(received: Uint8Array): void {
+    const bytes = this.#firstBytes === undefined ? received : Buffer.concat([this.#firstBytes, received]);
+    this.#firstBytes = undefined;
     let at = 0;
     while (at < bytes.length && !this.isEnded && this.#phase !== 'linger') {
       if (this.#phase === 'response') {
@@ -154,6 +158,10 @@ export class HttpSession
       }
       if (this.#mayStartHttp2() && startsWithPreface(bytes)) {
         this.startHttp2(new Uint8Array(bytes));
+        return;
+      }
+      if (at === 0 && this.#mayStartHttp2() && isPartOfPreface(bytes)) {
+        this.#firstBytes = new Uint8Array(bytes);
         return;
       }
       const wasInHead = this.#reader.isInHead;

@@ -50,6 +50,13 @@ export function startsWithPreface(bytes: Uint8Array): boolean {
   return bytes[0] === 0x50 && bytes[1] === 0x52 && bytes[2] === 0x49 && bytes[3] === 0x20;
 }
 
+/** Whether bytes are the first ones of `PRI `, so that further bytes decide whether the client speaks HTTP/2. */
+export function isPartOfPreface(bytes: Uint8Array): boolean {
+  if (bytes.length >= 4) return false;
+  for (let at = 0; at < bytes.length; at += 1) if (bytes[at] !== CLIENT_PREFACE[at]) return false;
+  return true;
+}
+
 export const FRAME_HEADER_BYTES = 9;
 /** The maximum payload of a frame that we take and send: the initial SETTINGS_MAX_FRAME_SIZE. */
 export const MAX_FRAME_BYTES = 16_384;

@@ -14,6 +14,7 @@ import { type Fleet, startFleet } from '../../fixtures/fleet.ts';
 import { PORT } from '../../fixtures/listen-address.ts';
 import { outcomesFor, startServing } from '../../fixtures/services.ts';
 import type { TestService } from '../../fixtures/tables.ts';
+import { startWorkerInTest } from '../../fixtures/worker-in-test.ts';
 
 /** Returns a Service of the listener whose endpoint answers with the name of the Service, and the host and target that it received. */
 async function serviceOf(context: TestContext, name: string, over: Partial<TestService>): Promise<TestService> {
@@ -146,6 +147,30 @@ test('serves a client that waits for SETTINGS, and whose bytes come one by one',
   const head = frame(FRAME.headers, FLAG.endHeaders | FLAG.endStream, 1, headBlock('api.example'));
   for (const byte of head) await client.send(Uint8Array.of(byte));
   await client.take(/api api\.example \//);
+});
+
+test('tells HTTP/2 from HTTP/1.1 at a listener of one Service although the first bytes come one by one', async (context) => {
+  using worker = await startWorkerInTest(await serviceOf(context, 'web', { shared: false }));
+  /** Sends the first bytes one by one. Each is read alone, because another client gets an answer in between. */
+  const send = async (client: TestClient, bytes: Uint8Array): Promise<void> => {
+    for (const byte of bytes.subarray(0, 5)) {
+      await client.send(Uint8Array.of(byte));
+      await using other = await connectClient(worker);
+      await other.send('no request\r\n\r\n');
+      assert.deepEqual(await other.ended, { kind: 'end' });
+    }
+    await client.send(bytes.subarray(5));
+  };
+  const block = frame(FRAME.headers, FLAG.endHeaders | FLAG.endStream, 1, headBlock('shop.example'));
+  await using http2 = await connectClient(worker);
+  await send(http2, Buffer.concat([CLIENT_PREFACE, frame(FRAME.settings, 0, 0, new Uint8Array(0)), block]));
+  await http2.take(/web shop\.example \//);
+  for (const method of ['PUT', 'POST', 'PRINT']) {
+    await using http1 = await connectClient(worker);
+    await send(http1, Buffer.from(`${method} / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 1\r\n\r\nx`));
+    // node:http does not know the method PRINT.
+    await http1.take(method === 'PRINT' ? /^HTTP\/1\.1 400 / : /web shop\.example \//);
+  }
 });
 
 test('counts a connection with requests for several Services of one tenant once for the limit of the tenant', async (context) => {
