@@ -68,17 +68,17 @@ export class ListenerRoutes implements PathUse {
 
   /** Returns the route that gets an HTTP request; undefined if no route matches the request. */
   findByRequest(request: RoutedRequest): RouteOfRequest | undefined {
-    const match = findRoute(this.#compiledRouter, request);
+    const match = findRoute(this.#compiledRouter(), request);
     const route = match && (this.#exclusive ?? this.shared.get(match.route.id));
     return route && { route, match };
   }
 
   /** Whether the Service of a request for this host depends on its path. */
   usesPath(host: string): boolean {
-    return usesPath(this.#compiledRouter, host);
+    return usesPath(this.#compiledRouter(), host);
   }
 
-  get #compiledRouter(): Router {
+  #compiledRouter(): Router {
     this.#router ??= compileRouter(this.#all().filter(getsRequests).map(httpRouteOf));
     return this.#router;
   }

@@ -19,6 +19,7 @@ import {
 import type { Upstream } from '../upstream/upstream.ts';
 import type { UpstreamRegistry } from '../upstream/upstream-registry.ts';
 import { FIELD, type HeadFields } from './h1/head-fields.ts';
+import { METHOD, METHOD_NAMES } from './h1/methods.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
 import { type CompiledFilters, compileHeaderFilters } from './passes/header-filters.ts';
 import type { RequestHead } from './passes/request-context.ts';
@@ -110,19 +111,18 @@ function hostOf({ fields }: RequestHead): string {
 
 function requestTargetOf(head: RequestHead, host: string, routes: PathUse): RequestTarget | ErrorReason {
   const { bytes } = head.fields;
-  const target = parseRequestTarget(
-    latin1(bytes, head.methodStart, head.methodEnd),
-    latin1(bytes, head.targetStart, head.targetEnd),
-    host,
-    routes,
-  );
+  const target = parseRequestTarget(methodOf(head), latin1(bytes, head.targetStart, head.targetEnd), host, routes);
   if (typeof target !== 'string') return target;
   return STATUS_REASONS[REQUEST_TARGET_REFUSAL_STATUS[target]] ?? 'invalid-request';
 }
 
+function methodOf({ methodId, methodStart, methodEnd, fields }: RequestHead): string {
+  return methodId === METHOD.other ? latin1(fields.bytes, methodStart, methodEnd) : (METHOD_NAMES[methodId] as string);
+}
+
 function routedRequest(head: RequestHead, { host, path, query }: RequestTarget): RoutedRequest {
   return {
-    method: latin1(head.fields.bytes, head.methodStart, head.methodEnd),
+    method: methodOf(head),
     host,
     path,
     query,
