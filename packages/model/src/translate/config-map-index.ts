@@ -70,14 +70,14 @@ export class ConfigMapIndex {
     const unread = this.unreadText(namespace, name);
     if (unread !== undefined) return { pages: 'last', message: isWaiting ? undefined : `${subject} ${unread}` };
     const found = this.find(namespace, name)?.errorPages;
-    const without = 'so clients get the error pages of Weir';
+    const meanwhile = 'until then, clients get the error pages of Weir';
     if (found === undefined)
       return {
         pages: null,
-        message: `${subject} does not exist in namespace "${namespace}", ${without}; create it: kubectl create configmap ${name} --from-file=DIRECTORY -n ${namespace}`,
+        message: `${subject} does not exist in namespace "${namespace}"; create it: kubectl create configmap ${name} --from-file=DIRECTORY -n ${namespace}; ${meanwhile}`,
       };
     if (found.kind === 'unusable')
-      return { pages: null, message: `${subject} ${found.why}, ${without}; correct the ConfigMap` };
+      return { pages: null, message: `${subject} ${found.why}; correct the ConfigMap; ${meanwhile}` };
     const { pages } = found;
     return { pages: { kind: 'error-pages', id: errorPagesId(uid), service: uid, pages }, message: undefined };
   }
