@@ -40,6 +40,7 @@ export const DEGRADED_REASONS = [
   'OverLimit',
   'NodePortBypass',
   'SourceAddressNotPreserved',
+  'ErrorPagesNotUsed',
   'FewerNodes',
 ] as const;
 export type DegradedReason = (typeof DEGRADED_REASONS)[number];

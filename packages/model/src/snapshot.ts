@@ -22,6 +22,10 @@ export interface Snapshot {
   readonly unreadableSecrets?: 'everywhere' | ReadonlySet<string>;
   /** By `secretPath`, the certificates that are not yet valid, expire soon or have expired; absent if there are none. */
   readonly validity?: ReadonlyMap<string, CertificateValidity>;
+  /** ConfigMaps that Services name as error pages or as CAs of their endpoints; absent if there are none. */
+  readonly configMaps?: readonly ConfigMapObject[];
+  /** By `secretPath`, the ConfigMaps that Services name, but that are not read yet or cannot be read; absent if there are none. */
+  readonly unreadConfigMaps?: ReadonlyMap<string, 'waiting' | 'forbidden' | 'too-many'>;
   /** Problems of the source itself: unreadable files, invalid documents, or kinds that the source has no permission to list. */
   readonly problems: readonly Problem[];
   /** Nodes whose proxy sends no heartbeats, by name; absent if there are none, or if heartbeats are not read. */
@@ -172,7 +176,24 @@ export interface ClientAuthorities {
   readonly certificates: string;
 }
 
-/** `why` continues a sentence that begins with the Secret: `has a tls.key that does not belong to its tls.crt`. */
+/** The parts of a ConfigMap that Weir reads. */
+export interface ConfigMapObject {
+  readonly namespace: string;
+  readonly name: string;
+  /** From `ca.crt`; null if the ConfigMap has none. */
+  readonly authorities: ClientAuthorities | UnusableSecret | null;
+  readonly errorPages: { readonly kind: 'good'; readonly pages: ErrorPages } | UnusableSecret;
+}
+
+/**
+ * The bodies of error pages, by name and sorted by name: a status code (`503`), a class of status codes (`5xx`) or `default`, and the format
+ * (`.html`, `.json`, `.txt`).
+ */
+export type ErrorPages = Readonly<Record<string, string>>;
+
+/**
+ * `why` continues a sentence that begins with the Secret or the ConfigMap: `has a tls.key that does not belong to its tls.crt`.
+ */
 export interface UnusableSecret {
   readonly kind: 'unusable';
   readonly why: string;

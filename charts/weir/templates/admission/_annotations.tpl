@@ -39,7 +39,7 @@ same values.
 {{- $wrong := include "weir.cel.ofCheck" (include "weir.cel.value" (index $grammar $name)) -}}
 {{- $_ := set $rules $name (dict "wrong" $wrong "with" $check) -}}
 {{- end -}}
-{{- range $name := list "request-timeout" "max-body-size" "requests-per-second" "sticky-cookie" -}}
+{{- range $name := list "request-timeout" "max-body-size" "requests-per-second" "sticky-cookie" "error-pages" -}}
 {{- $wrong := include "weir.cel.ofHttp" (include "weir.cel.value" (index $grammar $name)) -}}
 {{- $_ := set $rules $name (dict "wrong" $wrong "with" (list "tls-passthrough")) -}}
 {{- end -}}

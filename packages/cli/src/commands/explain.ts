@@ -152,7 +152,7 @@ function settingLines({ settings }: ServiceExplanation): string[] {
   if (settings === null) return ['no settings of the Service have been accepted yet, so the Service is not served'];
   const { algorithm, connectTimeoutMs, idleTimeoutMs, drainTimeoutMs, affinity, healthCheck } = settings;
   const { sourceRanges, hosts, pathPrefix, stripPrefix, tls, tlsPassthrough, proxyProtocol } = settings;
-  const { requestTimeoutMs, maxBodyBytes, stickyCookie, accessLog } = settings;
+  const { requestTimeoutMs, maxBodyBytes, stickyCookie, errorPages, accessLog } = settings;
   return [
     `algorithm ${algorithm}`,
     `connect-timeout ${formatDuration(connectTimeoutMs)}, idle-timeout ${formatDuration(idleTimeoutMs)}, drain-timeout ${formatDuration(drainTimeoutMs)}`,
@@ -165,6 +165,7 @@ function settingLines({ settings }: ServiceExplanation): string[] {
     ...(requestTimeoutMs === undefined ? [] : [`request-timeout ${formatDuration(requestTimeoutMs)}`]),
     ...(maxBodyBytes === undefined ? [] : [`bodies of requests have at most ${bytesText(maxBodyBytes)}`]),
     ...(stickyCookie === undefined ? [] : [`cookie ${stickyCookie} binds each client to an endpoint`]),
+    ...(errorPages === undefined ? [] : [`error pages of ConfigMap ${errorPages}`]),
     ...(tlsPassthrough
       ? ['TLS passthrough: connections are routed by the server name that the client requests, and are not decrypted']
       : []),

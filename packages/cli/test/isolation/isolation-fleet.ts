@@ -133,6 +133,7 @@ function belongsToB(entry: Entry, services: ReadonlySet<string>): boolean {
     case 'service':
       return services.has(entry.uid);
     case 'certificate':
+    case 'error-pages':
     case 'listener':
     case 'endpoints':
       return services.has(entry.service);

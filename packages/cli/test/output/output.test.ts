@@ -181,17 +181,18 @@ test('weir explain shows the request, timing and drain timeout of a health check
   ]);
 });
 
-test('weir explain shows the limits of requests and the sticky cookie', () => {
+test('weir explain shows the limits of requests, the sticky cookie and the error pages', () => {
   const limits = { ...DEFAULT_SERVICE_SETTINGS.limits, requestsPerSecond: 1_500 };
-  const http = { maxBodyBytes: 10_000_000, requestTimeoutMs: 90_000, stickyCookie: 'shop' };
+  const http = { maxBodyBytes: 10_000_000, requestTimeoutMs: 90_000, stickyCookie: 'shop', errorPages: 'pages' };
   const settings = { ...DEFAULT_SERVICE_SETTINGS, ...http, limits };
   const lines = explanationText({ ...EXPLAINED, settings, limits: { requestsPerSecond: 2_000 } }, false).split('\n');
   assert.deepEqual(
-    lines.filter((line) => /request|cookie/.test(line) && !line.includes('this month')),
+    lines.filter((line) => /request|cookie|error pages/.test(line) && !line.includes('this month')),
     [
       '  request-timeout 1m30s',
       '  bodies of requests have at most 10.0 MB',
       '  cookie shop binds each client to an endpoint',
+      '  error pages of ConfigMap pages',
       '  at most 2,000 requests per second on each proxy',
       '  at most 1,500 requests per second on each proxy',
     ],

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { KubeConfig } from '@kubernetes/client-node';
-import type { FleetSettings } from '@weir/model';
+import { type FleetSettings, isOwned } from '@weir/model';
 import { type Clock, type Logger, type Metrics, Sealer, type Secret, UsageError } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import type { Store } from '@weir/store';
@@ -87,6 +87,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     observer: metrics.watch,
     statusManager: fieldManagerFor(settings.loadBalancerClass),
     ...(secrets && { secrets }),
+    isOwned: (service) => isOwned(service, settings),
   });
   const suspensions = new KubernetesSuspensionObjects({ api: leaderApi });
   const archive = new KubernetesUsageArchive({ api: leaderApi, fleet, log: log.child({ part: 'usage' }) });

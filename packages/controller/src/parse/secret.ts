@@ -24,7 +24,8 @@ export function parseSecret(raw: unknown, sealer: Sealer): ParseResult<SecretObj
   });
 }
 
-function readAuthorities(value: SecretValue): ClientAuthorities | UnusableSecret | null {
+/** Reads the CAs in a `ca.crt`. Returns null if there is no value. */
+export function readAuthorities(value: SecretValue): ClientAuthorities | UnusableSecret | null {
   if (value.kind === 'none') return null;
   if (value.kind === 'unusable') return value;
   const certificates = readCertificates(value.text, 'ca.crt');

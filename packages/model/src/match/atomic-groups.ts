@@ -56,7 +56,7 @@ function lastChangesById(changes: readonly Change[]): ReadonlyMap<string, Change
   return new Map(changes.map((change) => [entryIdOf(change), change]));
 }
 
-const SERVICE_ENTRY_KINDS = ['service', 'certificate', 'endpoints'];
+const SERVICE_ENTRY_KINDS = ['service', 'certificate', 'error-pages', 'endpoints'];
 
 /**
  * Returns the UID of the Service that a change belongs to. Returns undefined if the entry belongs to no Service. Also returns undefined for

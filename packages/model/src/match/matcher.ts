@@ -3,6 +3,7 @@ import {
   type CertificateEntry,
   type EndpointsEntry,
   type Entry,
+  type ErrorPagesEntry,
   type ListenerEntry,
   nodeId,
   type ServiceEntry,
@@ -46,6 +47,7 @@ interface ServiceParts {
   service: ServiceEntry | undefined;
   sourceRangeCheck: SourceRangeCheck | undefined;
   readonly certificates: SmallEntryMap<CertificateEntry>;
+  errorPages: ErrorPagesEntry | undefined;
   readonly listeners: SmallEntryMap<ListenerEntry>;
   readonly endpoints: SmallEntryMap<EndpointsEntry>;
 }
@@ -130,6 +132,11 @@ function link(index: MutableMatcher, entry: Entry): string {
     partsOf(index, entry.service).certificates.put(entry);
     return entry.service;
   }
+  if (entry.kind === 'error-pages') {
+    index.entries.set(entry.id, entry);
+    partsOf(index, entry.service).errorPages = entry;
+    return entry.service;
+  }
   if (entry.kind === 'endpoints') {
     index.entries.set(entry.id, entry);
     partsOf(index, entry.service).endpoints.put(entry);
@@ -150,14 +157,16 @@ function unlink(index: MutableMatcher, entry: Entry): string {
   if (parts === undefined) return '';
   if (entry.kind === 'service') parts.service = undefined;
   else if (entry.kind === 'certificate') parts.certificates.delete(entry.id);
+  else if (entry.kind === 'error-pages') parts.errorPages = undefined;
   else if (entry.kind === 'endpoints') parts.endpoints.delete(entry.id);
   else if (entry.kind === 'listener') parts.listeners.delete(entry.id);
   if (isEmptyPart(parts)) index.partsByService.delete(uid);
   return uid;
 }
 
-function isEmptyPart({ service, certificates, endpoints, listeners }: ServiceParts): boolean {
-  return service === undefined && certificates.isEmpty && endpoints.isEmpty && listeners.isEmpty;
+function isEmptyPart({ service, certificates, errorPages, endpoints, listeners }: ServiceParts): boolean {
+  const hasEntry = service !== undefined || errorPages !== undefined;
+  return !hasEntry && certificates.isEmpty && endpoints.isEmpty && listeners.isEmpty;
 }
 
 function partsOf(index: MutableMatcher, uid: string): ServiceParts {
@@ -166,6 +175,7 @@ function partsOf(index: MutableMatcher, uid: string): ServiceParts {
     parts = {
       service: undefined,
       certificates: new SmallEntryMap(),
+      errorPages: undefined,
       sourceRangeCheck: undefined,
       listeners: new SmallEntryMap(),
       endpoints: new SmallEntryMap(),
@@ -195,6 +205,7 @@ function recompile(index: MutableMatcher, uid: string): RouteKey[] {
         chunks: chunks.get(portOf(listener)) ?? [],
         sourceRangeCheck,
         certificates,
+        errorPages: parts.errorPages,
       };
       putRoute(index, compileRoute(listener, service, input));
     } else removeRoute(index, key);

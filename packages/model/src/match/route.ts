@@ -4,6 +4,7 @@ import {
   type CertificateEntry,
   type Endpoint,
   type EndpointsEntry,
+  type ErrorPagesEntry,
   endpointKey,
   type ListenerEntry,
   type ServiceEntry,
@@ -25,6 +26,8 @@ export interface Route {
   readonly certificates: readonly CertificateEntry[];
   /** The certificate that the endpoints get; absent if they get none, or if it is missing. */
   readonly endpointCertificate?: CertificateEntry;
+  /** The pages of answers that the proxies make themselves; undefined for Weir's own pages. */
+  readonly errorPages: ErrorPagesEntry | undefined;
   /** The zone of the listener's node; null if the node has none. */
   readonly zone: string | null;
   /** Whether the Service's `loadBalancerSourceRanges` admit the address of a client. */
@@ -150,6 +153,7 @@ export interface RouteInput {
   readonly sourceRangeCheck: SourceRangeCheck;
   /** All certificates of the Service, for clients and endpoints. */
   readonly certificates: readonly CertificateEntry[];
+  readonly errorPages: ErrorPagesEntry | undefined;
 }
 
 /**
@@ -157,7 +161,7 @@ export interface RouteInput {
  * settings.
  */
 export function compileRoute(listener: ListenerEntry, service: ServiceEntry, parts: RouteInput): Route {
-  const { zone, chunks, sourceRangeCheck, certificates } = parts;
+  const { zone, chunks, sourceRangeCheck, certificates, errorPages } = parts;
   const { settings } = service;
   if (settings === null) throw new Error(`invalid table: Service ${service.uid} has a listener but no settings`);
   const isTls = terminatingTlsPort({ settings, listener }) !== undefined;
@@ -167,6 +171,7 @@ export function compileRoute(listener: ListenerEntry, service: ServiceEntry, par
   return {
     certificates: isTls ? forClients : NO_CERTIFICATES,
     ...(endpointCertificate && { endpointCertificate }),
+    errorPages,
     key: routeKey(listener),
     listener,
     service,

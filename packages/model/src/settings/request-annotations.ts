@@ -2,6 +2,7 @@
 // parsed.
 import { type Annotation, durationAnnotation, pattern, quantity } from './annotation-grammar.ts';
 import type { ServiceSettings } from './service-settings.ts';
+import { MAX_OBJECT_NAME_LENGTH, OBJECT_NAME_PATTERN } from './tls-annotations.ts';
 
 const MAX_REQUEST_TIMEOUT_MS = 86_400_000;
 
@@ -14,6 +15,12 @@ const COOKIE_NAME = {
   maxLength: 64,
   expected:
     'the name of a cookie such as shop-endpoint: at most 64 letters, digits and characters !#$%&*+.^_|~-, and no "__" at the start',
+} as const;
+
+const CONFIG_MAP_NAME = {
+  pattern: `^${OBJECT_NAME_PATTERN}$`,
+  maxLength: MAX_OBJECT_NAME_LENGTH,
+  expected: 'the name of a ConfigMap in the namespace of the Service',
 } as const;
 
 const MILLION = 1_000_000;
@@ -40,6 +47,7 @@ export const REQUEST_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
     quantity('requests such as 100', (requestsPerSecond, { limits }) => ({ limits: { ...limits, requestsPerSecond } })),
   ),
   'sticky-cookie': withHttp(pattern(COOKIE_NAME, (stickyCookie) => ({ stickyCookie }))),
+  'error-pages': withHttp(pattern(CONFIG_MAP_NAME, (errorPages) => ({ errorPages }))),
   'access-log': {
     grammar: ACCESS_LOG.grammar,
     parse: (value, settings) => (value === 'false' ? {} : ACCESS_LOG.parse(value, settings)),

@@ -44,6 +44,8 @@ export interface ServiceSettings {
   readonly stickyCookie?: string;
   /** Present if the proxies write an access log of the Service's HTTP requests. */
   readonly accessLog?: AccessLogSettings;
+  /** Name of the ConfigMap, in the Service's namespace, that holds the error pages; absent for Weir's own pages. */
+  readonly errorPages?: string;
   /** The requested node pool; null for the first pool of the tenant. */
   readonly pool: string | null;
   /** The requested number of nodes; null for the tenant's number. */
@@ -75,7 +77,7 @@ export interface TlsTermination {
 }
 
 export interface BackendTls {
-  /** Name of the Secret, in the Service's namespace, that holds the CAs of the endpoints' certificates. */
+  /** Name of the Secret or ConfigMap, in the Service's namespace, that holds the CAs of the endpoints' certificates. */
   readonly caSecret: string;
   /** Name of the Secret with the certificate that the proxies show to the endpoints; absent if they show none. */
   readonly certificateSecret?: string;
@@ -102,6 +104,11 @@ export function keySecretsOf(tls: TlsTermination): readonly KeySecret[] {
   const secrets = certificateSecretsOf(tls).map((name, position): KeySecret => ({ name, position }));
   const name = tls.backend?.certificateSecret;
   return name === undefined ? secrets : [...secrets, { name, position: 'endpoints' }];
+}
+
+/** Returns the names of the ConfigMaps that the settings name. The CAs may be in a Secret of the same name. */
+export function configMapsOf(settings: ServiceSettings | undefined): readonly string[] {
+  return [settings?.errorPages ?? [], settings?.tls?.backend?.caSecret ?? []].flat();
 }
 
 export interface TlsPort {

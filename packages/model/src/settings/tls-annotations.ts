@@ -7,26 +7,30 @@ import { type Annotation, pattern } from './annotation-grammar.ts';
 import type { BackendTls, ServiceSettings, TlsPort } from './service-settings.ts';
 import { ANNOTATION_PREFIX } from './service-settings.ts';
 
-/** The API server's grammar for names of Secrets: an RFC 1123 subdomain. */
-const NAME_PATTERN = '[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*';
-const MAX_NAME_LENGTH = 253;
+/** The API server's grammar for names of Secrets and ConfigMaps: an RFC 1123 subdomain. */
+export const OBJECT_NAME_PATTERN = '[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*';
+export const MAX_OBJECT_NAME_LENGTH = 253;
 const SECRET_NAME = {
-  pattern: `^${NAME_PATTERN}$`,
-  maxLength: MAX_NAME_LENGTH,
+  pattern: `^${OBJECT_NAME_PATTERN}$`,
+  maxLength: MAX_OBJECT_NAME_LENGTH,
   expected: 'the name of a Secret in the namespace of the Service',
 } as const;
 /** The maximum number of certificates of a Service. Bounds the time in which a worker chooses the certificate for a client. */
 const MAX_CERTIFICATES = 16;
+const CA_NAME = {
+  ...SECRET_NAME,
+  expected: 'the name of a Secret or ConfigMap in the namespace of the Service',
+} as const;
 const SECRET_NAMES = {
-  pattern: `^${NAME_PATTERN}( *, *${NAME_PATTERN}){0,${MAX_CERTIFICATES - 1}}$`,
-  maxLength: MAX_CERTIFICATES * (MAX_NAME_LENGTH + 2),
+  pattern: `^${OBJECT_NAME_PATTERN}( *, *${OBJECT_NAME_PATTERN}){0,${MAX_CERTIFICATES - 1}}$`,
+  maxLength: MAX_CERTIFICATES * (MAX_OBJECT_NAME_LENGTH + 2),
   expected: `the name of a Secret in the namespace of the Service, or up to ${MAX_CERTIFICATES} names, comma separated`,
 } as const;
 
 const SERVER_NAME = {
   // The last label begins with a letter, so that an IP address is no server name.
   pattern: '^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?[.])*[a-z]([a-z0-9-]{0,61}[a-z0-9])?$',
-  maxLength: MAX_NAME_LENGTH,
+  maxLength: MAX_OBJECT_NAME_LENGTH,
   expected: 'a DNS name in lower case that the certificates of the pods contain, such as shop.internal',
 } as const;
 
@@ -43,7 +47,7 @@ export const TLS_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   ),
   // `withTlsPorts` adds the ports.
   'backend-tls-ca': withTls(
-    pattern(SECRET_NAME, (caSecret, { tls }) =>
+    pattern(CA_NAME, (caSecret, { tls }) =>
       tls === undefined ? {} : { tls: { ...tls, backend: { caSecret, serverName: '', ports: [] } } },
     ),
   ),

@@ -183,6 +183,7 @@ const SETTINGS = objectOf({
   maxBodyBytes: optional(isCount),
   requestTimeoutMs: optional(isCount),
   stickyCookie: optional(isText),
+  errorPages: optional(isText),
   accessLog: optional(objectOf({ requestsPerMillion: isCount, hasQuery: optional(isOneOf(true)) })),
   pool: nullOr(isText),
   nodes: nullOr(isCount),
@@ -235,6 +236,7 @@ const ENTRY_SHAPES = shapesOf<Entry['kind']>({
     forEndpoints: optional(isOneOf(true)),
     ocsp: optional(objectOf({ response: isText, thisUpdate: Number.isSafeInteger, nextUpdate: Number.isSafeInteger })),
   },
+  'error-pages': { service: isText, pages: (value) => isRecord(value) && Object.values(value).every(isText) },
   listener: {
     node: isText,
     address: isText,

@@ -2,7 +2,7 @@ import type { TenantLimits } from '../policy.ts';
 import type { Problem } from '../problem.ts';
 import type { AcceptedReason, DegradedReason, RefusalReason } from '../reason.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
-import type { OcspResponse } from '../snapshot.ts';
+import type { ErrorPages, OcspResponse } from '../snapshot.ts';
 
 // One entry of the routing table. A table is stored, streamed and changed entry by entry.
 export type Entry =
@@ -10,6 +10,7 @@ export type Entry =
   | TenantEntry
   | ServiceEntry
   | CertificateEntry
+  | ErrorPagesEntry
   | ListenerEntry
   | EndpointsEntry
   | ProblemEntry;
@@ -113,6 +114,15 @@ export interface CertificateEntry {
   readonly ocsp?: OcspResponse;
 }
 
+/** The pages with which the proxies answer requests to a Service themselves. */
+export interface ErrorPagesEntry {
+  readonly kind: 'error-pages';
+  readonly id: string;
+  /** UID of the Service. */
+  readonly service: string;
+  readonly pages: ErrorPages;
+}
+
 /** A binding (node, address, protocol, port) that is allocated to a Service. */
 export interface ListenerEntry {
   readonly kind: 'listener';
@@ -175,6 +185,8 @@ export const serviceId = (uid: string): string => `service/${uid}`;
  */
 export const certificateId = (service: string, position: number | 'endpoints' = 0): string =>
   position === 0 ? `certificate/${service}` : `certificate/${service}/${position}`;
+
+export const errorPagesId = (service: string): string => `error-pages/${service}`;
 
 /** Returns the id of the entry of an exclusive listener. */
 export function listenerId(binding: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>): string {

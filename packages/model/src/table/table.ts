@@ -37,16 +37,20 @@ export function tableToJson(table: RoutingTable): {
   tenants: EntryOf<'tenant'>[];
   services: EntryOf<'service'>[];
   certificates: EntryOf<'certificate'>[];
+  /** Absent if no Service has error pages. */
+  errorPages?: EntryOf<'error-pages'>[];
   listeners: EntryOf<'listener'>[];
   endpoints: EntryOf<'endpoints'>[];
 } {
   const sorted = <K extends Kind>(kind: K): EntryOf<K>[] =>
     entriesOf(table, kind).sort((a, b) => (a.id < b.id ? -1 : 1));
+  const errorPages = sorted('error-pages');
   return {
     nodes: sorted('node'),
     tenants: sorted('tenant'),
     services: sorted('service'),
     certificates: sorted('certificate').map(({ sealedKey: _sealedKey, ...certificate }) => certificate),
+    ...(errorPages.length > 0 && { errorPages }),
     listeners: sorted('listener'),
     endpoints: sorted('endpoints'),
   };

@@ -23,16 +23,18 @@ import {
   portModesFor,
   wantedResourceKeys,
 } from './allocate/shared-ports.ts';
+import type { ConfigMapIndex, ErrorPagesResult } from './config-map-index.ts';
 import type { Nodes } from './nodes.ts';
 import type { SecretIndex } from './secret-index.ts';
 import {
   refusedResult,
   type ServedConfig,
+  type ServedErrorPages,
   type ServiceResult,
   servedResult,
   withStillServedText,
 } from './service-result.ts';
-import { type SettingsAndCertificates, settingsAndCertificatesBytes } from './table-bytes.ts';
+import { type AcceptedContent, contentBytes } from './table-bytes.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
 
 export interface Decision extends ServiceResult {
@@ -52,6 +54,7 @@ export interface DecisionContext {
   readonly fleet: FleetSettings;
   readonly nodes: Nodes;
   readonly secrets: SecretIndex;
+  readonly configMaps: ConfigMapIndex;
   readonly membership: Membership;
   /** What the Service owns, and keeps while its new settings are refused; undefined if the Service owns nothing. */
   readonly allocation: ServiceAllocation | undefined;
@@ -107,7 +110,7 @@ function wantedResourcesOf(
 
 function evaluateService(service: ServiceObject, context: DecisionContext): Outcome {
   const { allocation, membership } = context;
-  const { tenant, requestedSettings, requested, certificates, refusal } = requestOf(service, context);
+  const { tenant, requestedSettings, requested, certificates, errorPages, refusal } = requestOf(service, context);
   const settings = (refusal === undefined ? requested : allocation?.settings) ?? null;
   // If a Service is refused as a whole, its requested settings decide which of its ports are refused, if the requested settings are valid.
   const judged = settings ?? requested;
@@ -120,7 +123,7 @@ function evaluateService(service: ServiceObject, context: DecisionContext): Outc
     return refusedResult(service, tenant?.name ?? null, refusal, portRefusals);
   }
   const ports = service.ports.filter((port) => !portRefusals.has(port));
-  const parts = { settings, certificates };
+  const parts = { settings, certificates, errorPages: errorPages.entry };
   const serviceRefusal = serviceRefusalFor(ports, portRefusals, { tenant, parts, ...context });
   if (serviceRefusal !== undefined) return refusedResult(service, tenant.name, refusal ?? serviceRefusal, portRefusals);
   const requirements =
@@ -143,7 +146,8 @@ function evaluateService(service: ServiceObject, context: DecisionContext): Outc
     result.kind === 'placed' ? result : { placement: NO_PLACEMENT, stayReason: undefined };
   const keptRefusal = (refusal && withStillServedText(refusal)) ?? stayReason;
   const { secrets } = context;
-  const config = { tenant, settings, placement, portRefusals, requirements, modes, secrets };
+  const pages = refusal === undefined ? errorPages : { entry: allocation?.errorPages ?? null, message: undefined };
+  const config = { tenant, settings, placement, portRefusals, requirements, modes, secrets, errorPages: pages };
   const input = { ...config, refusal: keptRefusal };
   return { ...servedResult(service, input, context), wantsMoreNodes: placement.wantsMoreNodes };
 }
@@ -160,34 +164,50 @@ function requestOf(
   readonly requested: ServiceSettings | undefined;
   /** The certificates for the requested settings; empty if there are none, or if one cannot be used. */
   readonly certificates: readonly CertificateEntry[];
+  /** The error pages for the requested settings. */
+  readonly errorPages: ServedErrorPages;
   readonly refusal: Refusal | undefined;
 } {
-  const { membership, allocation, secrets } = context;
+  const { membership, allocation, secrets, configMaps } = context;
   const parsed = serviceSettingsFor(service);
   const tenant = membership.kind === 'tenant' ? membership.tenant : tenantInDispute(allocation);
   const requestedSettings = parsed.kind === 'settings' ? parsed.settings : undefined;
   const requested = membership.kind === 'tenant' ? requestedSettings : undefined;
   const credentials = requested?.tls && secrets.credentialsFor(service, requested.tls);
   const certificates = credentials?.kind === 'good' ? credentials.certificates : [];
+  const errorPages = errorPagesFor(requested && configMaps.errorPagesFor(service, requested), requested, allocation);
+  const content = requested && { settings: requested, certificates, errorPages: errorPages.entry };
   const refusal =
     settingsRefusal(membership, parsed) ??
     (allocation === undefined ? context.portLimitRefusal : undefined) ??
     (tenant && grantRefusal(service, requested, { tenant, ...context })) ??
     (credentials?.kind === 'refused' ? credentials.refusal : undefined) ??
-    (tenant &&
-      requested &&
-      allocation &&
-      tableBytesRefusal({ settings: requested, certificates }, allocation, { tenant, quota: context.quota }));
-  return { tenant, requestedSettings, requested, certificates, refusal };
+    (tenant && content && allocation && tableBytesRefusal(content, allocation, { tenant, quota: context.quota }));
+  return { tenant, requestedSettings, requested, certificates, errorPages, refusal };
 }
+
+/** Replaces pages that are not read by the pages of the last table, if these have the same ConfigMap. */
+function errorPagesFor(
+  result: ErrorPagesResult | undefined,
+  requested: ServiceSettings | undefined,
+  allocation: ServiceAllocation | undefined,
+): ServedErrorPages {
+  if (result === undefined) return NO_ERROR_PAGES;
+  const { pages, message } = result;
+  if (pages !== 'last') return { entry: pages, message };
+  const isSame = allocation !== undefined && allocation.settings.errorPages === requested?.errorPages;
+  return { entry: isSame ? allocation.errorPages : null, message };
+}
+
+const NO_ERROR_PAGES: ServedErrorPages = { entry: null, message: undefined };
 
 /** Returns a refusal if the requested settings of a served Service take more bytes in the table than the tenant has left. */
 function tableBytesRefusal(
-  requested: SettingsAndCertificates,
+  requested: AcceptedContent,
   allocation: ServiceAllocation,
   { tenant, quota }: { readonly tenant: Tenant; readonly quota: QuotaRecorder },
 ): Refusal | undefined {
-  const bytes = settingsAndCertificatesBytes(requested) - settingsAndCertificatesBytes(allocation);
+  const bytes = contentBytes(requested) - contentBytes(allocation);
   const message = bytes > 0 ? quota.settingsRefusalFor(tenant, bytes) : undefined;
   return message === undefined ? undefined : { reason: 'QuotaExceeded', message };
 }

@@ -7,6 +7,7 @@ import type { CertificateValidity, SecretObject, ServiceObject, Snapshot, Unusab
 import { type CertificateEntry, certificateId } from '../table/entry.ts';
 import { dayOf, minuteOf, periodsOf } from '../usage/period.ts';
 import type { Refusal } from './allocate/port-refusals.ts';
+import type { ConfigMapIndex } from './config-map-index.ts';
 
 type SecretInput = Pick<Snapshot, 'settings' | 'secrets' | 'unreadableSecrets' | 'validity'>;
 
@@ -29,14 +30,22 @@ type CaAnnotation = 'client-ca-secret' | 'backend-tls-ca';
 const NO_SECRETS: readonly SecretObject[] = [];
 const NO_VALIDITY: ReadonlyMap<string, CertificateValidity> = new Map();
 
-/** Holds the Secrets of a snapshot by path, and the settings that say which Secrets may be read. */
+/**
+ * Holds the Secrets of a snapshot by path, and the settings that say which Secrets may be read. The CAs of endpoints may be in a ConfigMap
+ * instead.
+ */
 export class SecretIndex {
+  readonly #configMaps: ConfigMapIndex;
   readonly #byPath = new Map<string, SecretObject>();
   #access: SecretAccess = { kind: 'none' };
   #namespaces: ReadonlySet<string> = new Set();
   #secrets = NO_SECRETS;
   #unreadableSecrets: Snapshot['unreadableSecrets'];
   #validity = NO_VALIDITY;
+
+  constructor(configMaps: ConfigMapIndex) {
+    this.#configMaps = configMaps;
+  }
 
   /**
    * Applies the Secrets of a new snapshot. Returns the `secretPath` of each Secret whose content or validity changed. Returns `all` if
@@ -107,10 +116,24 @@ export class SecretIndex {
     const { clientCaSecret, backend } = tls;
     const clients = clientCaSecret === null ? null : this.#authoritiesIn(namespace, clientCaSecret, 'client-ca-secret');
     if (clients !== null && typeof clients !== 'string') return clients;
-    const endpoints = backend && this.#authoritiesIn(namespace, backend.caSecret, 'backend-tls-ca');
+    const endpoints = backend && this.#endpointAuthoritiesIn(namespace, backend.caSecret);
     if (endpoints === undefined) return { kind: 'good', certificate: { ...entry, clientAuthorities: clients } };
     if (typeof endpoints !== 'string') return endpoints;
     return { kind: 'good', certificate: { ...entry, clientAuthorities: clients, backendAuthorities: endpoints } };
+  }
+
+  /** Returns the CAs of endpoints as PEM. If a Secret and a ConfigMap have the name, the CAs are those of the Secret. */
+  #endpointAuthoritiesIn(namespace: string, name: string): string | RefusedCredential {
+    if (this.#byPath.has(secretPath(namespace, name))) return this.#authoritiesIn(namespace, name, 'backend-tls-ca');
+    const subject = `ConfigMap "${name}" of annotation weir.dev/backend-tls-ca`;
+    const unread = this.#configMaps.unreadText(namespace, name);
+    if (unread !== undefined) return { kind: 'refused', refusal: forbidden(`${subject} ${unread}`) };
+    const configMap = this.#configMaps.find(namespace, name);
+    if (configMap === undefined) return this.#authoritiesIn(namespace, name, 'backend-tls-ca');
+    const authorities = configMap.authorities ?? MISSING_CA;
+    return authorities.kind === 'good'
+      ? authorities.certificates
+      : refused('InvalidCertificate', `${subject} ${authorities.why}; correct the ConfigMap`);
   }
 
   /** Returns the CAs in a Secret as PEM, or why the Secret cannot be used. */
@@ -159,6 +182,11 @@ export class SecretIndex {
       annotation === 'tls-secret' || annotation === 'backend-tls-secret'
         ? `kubectl create secret tls ${name} --cert=FILE --key=FILE`
         : `kubectl create secret generic ${name} --from-file=ca.crt=FILE`;
+    if (annotation === 'backend-tls-ca')
+      return {
+        reason: 'SecretNotFound',
+        message: `${subject} does not exist in namespace "${namespace}", and neither does a ConfigMap of this name; create one: kubectl create configmap ${name} --from-file=ca.crt=FILE -n ${namespace}`,
+      };
     return {
       reason: 'SecretNotFound',
       message: `${subject} does not exist in namespace "${namespace}"; create it: ${command} -n ${namespace}`,

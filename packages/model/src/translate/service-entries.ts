@@ -101,11 +101,12 @@ function withFormerName(port: PortEntry, former: ReadonlyMap<string, string | nu
   return formerName === undefined || port.error !== null ? port : { ...port, formerName };
 }
 
-/** Returns all table entries of a Service: the Service itself, its certificates, listeners and endpoints. */
+/** Returns all table entries of a Service: the Service itself, its certificates, error pages, listeners and endpoints. */
 export function serviceEntriesFor(translated: TranslatedService): readonly Entry[] {
   return [
     serviceEntry(translated),
     ...translated.certificates,
+    ...(translated.errorPages === null ? [] : [translated.errorPages]),
     ...translated.listeners,
     ...translated.endpoints.entries,
   ];

@@ -147,7 +147,7 @@ export interface ServiceRecord {
 /** Returns what the last decision allocated to a Service; undefined if the Service was refused or has no decision yet. */
 export function allocationOf({ decision }: ServiceRecord): ServiceAllocation | undefined {
   if (decision === undefined || decision.settings === null || decision.tenant === null) return undefined;
-  const { settings, tenant, pool, ports, certificates } = decision;
+  const { settings, tenant, pool, ports, certificates, errorPages } = decision;
   return {
     settings,
     tenant,
@@ -155,6 +155,7 @@ export function allocationOf({ decision }: ServiceRecord): ServiceAllocation | u
     ports: servedPortNames(ports),
     exclusivePorts: exclusivePortsOf(ports),
     certificates,
+    errorPages,
   };
 }
 

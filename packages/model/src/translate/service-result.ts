@@ -7,6 +7,7 @@ import type { ServiceObject, ServicePort } from '../snapshot.ts';
 import {
   type CertificateEntry,
   certificateId,
+  type ErrorPagesEntry,
   type ListenerEntry,
   type PortEntry,
   type ServiceEntry,
@@ -30,6 +31,7 @@ export interface ServiceResult {
   readonly settings: ServiceSettings | null;
   /** The certificates that clients and endpoints get; empty if the proxies do not terminate TLS for the Service. */
   readonly certificates: readonly CertificateEntry[];
+  readonly errorPages: ErrorPagesEntry | null;
   readonly ports: readonly PortEntry[];
   readonly pool: string | null;
   readonly nodes: readonly string[];
@@ -57,6 +59,7 @@ export function refusedResult(
     degraded: [],
     settings: null,
     certificates: [],
+    errorPages: null,
     ports,
     pool: null,
     nodes: [],
@@ -95,6 +98,7 @@ export function servedResult(service: ServiceObject, input: ServedInput, context
     degraded: degradedReasonsFor(service, input, fleet),
     settings,
     certificates: served.certificates,
+    errorPages: input.errorPages.entry,
     ports: portEntries(service, portRefusals, exclusivePorts),
     pool: input.requirements.pool,
     nodes: placement.nodes,
@@ -169,6 +173,13 @@ export interface ServedConfig {
   readonly modes: PortModes;
   readonly settings: ServiceSettings;
   readonly secrets: SecretIndex;
+  readonly errorPages: ServedErrorPages;
+}
+
+/** The error pages of a served Service, and why they are not those of its ConfigMap. */
+export interface ServedErrorPages {
+  readonly entry: ErrorPagesEntry | null;
+  readonly message: string | undefined;
 }
 
 /** Returns the ways in which a served Service differs from what its tenant requests or the operator permits. */
@@ -177,7 +188,7 @@ export function degradedReasonsFor(
   config: ServedConfig,
   fleet: FleetSettings,
 ): StatusReason<DegradedReason>[] {
-  const { tenant, portRefusals, modes, settings, secrets } = config;
+  const { tenant, portRefusals, modes, settings, secrets, errorPages } = config;
   const degraded: StatusReason<DegradedReason>[] = [];
   const expiry = settings.tls && secrets.expiryText(service, settings.tls);
   if (expiry !== undefined) degraded.push({ reason: 'CertificateExpiring', message: expiry });
@@ -193,6 +204,7 @@ export function degradedReasonsFor(
   const sourceAddress =
     service.externalTrafficPolicy === 'Local' ? sourceAddressMessage(service, settings, portRefusals) : undefined;
   if (sourceAddress !== undefined) degraded.push({ reason: 'SourceAddressNotPreserved', message: sourceAddress });
+  if (errorPages.message !== undefined) degraded.push({ reason: 'ErrorPagesNotUsed', message: errorPages.message });
   const fewerNodes = fewerNodesMessage(config);
   if (fewerNodes !== undefined) degraded.push({ reason: 'FewerNodes', message: fewerNodes });
   const tolerated = service.ports.filter((port) => !portRefusals.has(port) && !isPortAllowed(port, tenant));

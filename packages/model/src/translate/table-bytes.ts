@@ -1,7 +1,10 @@
 // Estimates how many bytes the entries of a Service take in the routing table. The estimates need no encoding, because most of them are
 // made for entries that do not change.
+
+import { utf8ByteLength } from '../message-text.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
-import type { CertificateEntry, EndpointsEntry } from '../table/entry.ts';
+import type { ErrorPages } from '../snapshot.ts';
+import type { CertificateEntry, EndpointsEntry, ErrorPagesEntry } from '../table/entry.ts';
 
 /** The bytes of an entry without its lists: ids, names, field names and messages. */
 const ENTRY_BYTES = 250;
@@ -12,9 +15,11 @@ const LISTENER_BYTES = 250;
 const ENDPOINT_BYTES = 28;
 const ZONE_BYTES = 10;
 
-export interface SettingsAndCertificates {
+/** What a Service asks for, and keeps while something else is refused. */
+export interface AcceptedContent {
   readonly settings: ServiceSettings;
   readonly certificates: readonly CertificateEntry[];
+  readonly errorPages: ErrorPagesEntry | null;
 }
 
 /** The number of a Service's ports, and the same number with each port counted once for each node. */
@@ -23,14 +28,25 @@ export interface PortCounts {
   readonly portsOnNodes: number;
 }
 
-/** Returns the estimated bytes of a Service's entry, its certificates and its listeners. */
-export function serviceBytes(parts: SettingsAndCertificates, { ports, portsOnNodes }: PortCounts): number {
-  return SERVICE_BYTES + settingsAndCertificatesBytes(parts) + ports * PORT_BYTES + portsOnNodes * LISTENER_BYTES;
+/** Returns the estimated bytes of a Service's entry, its certificates, its error pages and its listeners. */
+export function serviceBytes(parts: AcceptedContent, { ports, portsOnNodes }: PortCounts): number {
+  return SERVICE_BYTES + contentBytes(parts) + ports * PORT_BYTES + portsOnNodes * LISTENER_BYTES;
 }
 
-/** Returns the estimated bytes of the settings and the certificates of a Service. */
-export function settingsAndCertificatesBytes({ settings, certificates }: SettingsAndCertificates): number {
-  return certificates.reduce((sum, certificate) => sum + certificateBytes(certificate), settingsBytes(settings));
+/** Returns the estimated bytes of the settings, the certificates and the error pages of a Service. */
+export function contentBytes({ settings, certificates, errorPages }: AcceptedContent): number {
+  const bytes = settingsBytes(settings) + (errorPages === null ? 0 : errorPagesBytes(errorPages));
+  return certificates.reduce((sum, certificate) => sum + certificateBytes(certificate), bytes);
+}
+
+const BYTES_BY_PAGES = new WeakMap<ErrorPages, number>();
+
+function errorPagesBytes({ pages }: ErrorPagesEntry): number {
+  const known = BYTES_BY_PAGES.get(pages);
+  if (known !== undefined) return known;
+  const bytes = ENTRY_BYTES + utf8ByteLength(JSON.stringify(pages));
+  BYTES_BY_PAGES.set(pages, bytes);
+  return bytes;
 }
 
 function certificateBytes({ chain, clientAuthorities, backendAuthorities, sealedKey, ocsp }: CertificateEntry): number {

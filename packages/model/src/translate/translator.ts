@@ -6,11 +6,12 @@ import { diffLists, type ListDiff } from '../compare.ts';
 import type { FleetSettings } from '../fleet-settings.ts';
 import type { Problem } from '../problem.ts';
 import { serviceSettingsFor } from '../settings/parse-settings.ts';
-import { keySecretsOf } from '../settings/service-settings.ts';
+import { configMapsOf, keySecretsOf } from '../settings/service-settings.ts';
 import type { ServiceObject, Snapshot } from '../snapshot.ts';
 import type { RoutingTable } from '../table/table.ts';
 import { type Allocations, portKey, portKeyOfResource, servedPortNames } from './allocate/allocations.ts';
 import { Allocator, type ChangedResources } from './allocate/allocator.ts';
+import { ConfigMapIndex } from './config-map-index.ts';
 import { EndpointBudgets } from './endpoint-budgets.ts';
 import { EndpointTrustIndex, RESERVED_ON_NODES } from './endpoint-trust.ts';
 import { type EndpointCheck, SliceIndex } from './endpoints.ts';
@@ -38,7 +39,8 @@ export class Translator {
   readonly #tenancy = new TenancyTracker();
   readonly #tenantEntries = new TenantEntryTracker();
   readonly #slices = new SliceIndex();
-  readonly #secrets = new SecretIndex();
+  readonly #configMaps = new ConfigMapIndex();
+  readonly #secrets = new SecretIndex(this.#configMaps);
   readonly #table = new TableBuilder();
   readonly #problems = new ProblemIndex<ServiceRecord | ProblemSource>();
   readonly #trust: EndpointTrustIndex;
@@ -79,6 +81,7 @@ export class Translator {
     const dirty = new Set(haveNodesChanged ? this.#services.all() : changed);
     if (hasTenancyChanged) for (const record of this.#withChangedTenant()) dirty.add(record);
     for (const record of this.#withChangedSecrets(snapshot)) dirty.add(record);
+    for (const record of this.#naming(this.#configMaps.update(snapshot), configMapsNamedBy)) dirty.add(record);
     for (const record of removed) dirty.delete(record);
 
     const context = {
@@ -86,6 +89,7 @@ export class Translator {
       nodes: this.#nodes,
       tenancy: this.#tenancy.tenancy,
       secrets: this.#secrets,
+      configMaps: this.#configMaps,
     };
     const { decided, affected } = this.#allocator.allocate(dirty, removed, context);
     const tenantsOfRemoved = removed.flatMap(({ tenant }) => tenant ?? []);
@@ -171,10 +175,14 @@ export class Translator {
       for (const record of this.#services.all()) if (secretsNamedBy(record).length > 0) yield record;
       return;
     }
+    yield* this.#naming(paths, secretsNamedBy);
+  }
+
+  /** Yields the Services that name an object at one of the paths (`namespace/name`). */
+  *#naming(paths: ReadonlySet<string>, namesIn: (record: ServiceRecord) => readonly string[]): Iterable<ServiceRecord> {
     for (const namespace of new Set([...paths].map(namespaceOf))) {
       const isNamed = (name: string): boolean => paths.has(secretPath(namespace, name));
-      for (const record of this.#services.ofNamespace(namespace))
-        if (secretsNamedBy(record).some(isNamed)) yield record;
+      for (const record of this.#services.ofNamespace(namespace)) if (namesIn(record).some(isNamed)) yield record;
     }
   }
 
@@ -310,6 +318,12 @@ function secretsNamedBy({ service, allocation }: ServiceRecord): readonly string
           tls.backend?.caSecret ?? tls.secret,
         ],
   );
+}
+
+function configMapsNamedBy({ service, allocation }: ServiceRecord): readonly string[] {
+  const parsed = serviceSettingsFor(service);
+  const requested = parsed.kind === 'settings' ? parsed.settings : undefined;
+  return [requested, allocation?.settings].flatMap((settings) => configMapsOf(settings));
 }
 
 function namespaceOf(path: string): string {

@@ -347,7 +347,7 @@ describe('a Service that encrypts to its pods again', () => {
     assert.equal(reasonOf(missing, 'shop/web'), 'SecretNotFound');
     assert.match(
       messageOf(missing, 'shop/web'),
-      /"pods" of annotation weir\.dev\/backend-tls-ca .*generic pods --from-file=ca\.crt/,
+      /"pods" of annotation weir\.dev\/backend-tls-ca .*configmap pods --from-file=ca\.crt/,
     );
     const served = translateFresh(given([secret('shop/web-tls'), pods], { services: [encrypting] }));
     const broken = secret('shop/pods', { certificate: null, authorities: null });

@@ -42,7 +42,7 @@ describe('the settings of Services in the routing table', () => {
     );
     assert.equal(
       messageOf(translation, 'shop/s6'),
-      'this Service takes 17 KiB in the routing table, and too little is left of the 100 KiB that tenant "shop" may have (limits.tableBytes); use fewer source ranges, hosts or ports, delete a Service, or ask for a higher limit in TenantPolicy "shop"',
+      'this Service takes 17 KiB in the routing table, and too little is left of the 100 KiB that tenant "shop" may have (limits.tableBytes); use fewer source ranges, hosts, ports or error pages, delete a Service, or ask for a higher limit in TenantPolicy "shop"',
     );
     assert.equal(reasonOf(translateAfter(translation, { ...all, services: services.slice(1) }), 'shop/s6'), 'Accepted');
   });

@@ -6,7 +6,8 @@ import { RequestHeadParser } from './h1/request-head.ts';
 import { ResponseHeadParser } from './h1/response-head.ts';
 import type { AnswerFormat } from './passes/answer-format.ts';
 import { CONNECTION_OPTION } from './passes/connection-options.ts';
-import { type ErrorReason, writeErrorAnswer } from './passes/error-answer.ts';
+import { ERROR_REASONS, type ErrorReason, writeErrorAnswer } from './passes/error-answer.ts';
+import { errorPageFor } from './passes/error-pages.ts';
 import { ForwardedPeer } from './passes/forwarded.ts';
 import { writeRequestHead, writeResponseHead } from './passes/head-writer.ts';
 import type { CompiledFilters } from './passes/header-filters.ts';
@@ -165,7 +166,10 @@ export function writeAnswer(
 ): void {
   const { format, method, clientMinorVersion, closes, upstream } = answer;
   const isHead = method === METHOD.head;
-  const message = reason === 'suspended' ? upstream?.service.suspensionText : undefined;
+  const isSuspended = reason === 'suspended';
+  const message = isSuspended ? upstream?.service.suspensionText : undefined;
+  // The message of the operator must not be hidden by a page of the tenant.
+  const page = isSuspended ? undefined : errorPageFor(upstream?.route.errorPages, ERROR_REASONS[reason].status, format);
   output.at = 0;
   writeErrorAnswer(output, {
     reason,
@@ -175,5 +179,6 @@ export function writeAnswer(
     clientMinorVersion,
     dateText: dateText(Date.now()),
     message,
+    page,
   });
 }

@@ -9,6 +9,7 @@ import {
   atomicGroupsFor,
   type Change,
   type Entry,
+  type ErrorPagesEntry,
   type RouteKey,
   routeKey,
 } from '@weir/model/data-plane';
@@ -289,8 +290,13 @@ function extraWeightOf(entry: Entry): number {
       (entry.chain.length + (entry.clientAuthorities?.length ?? 0) + (entry.backendAuthorities?.length ?? 0)) /
       PEM_CHARACTERS_PER_WEIGHT
     );
+  if (entry.kind === 'error-pages') return errorPagesLength(entry) / PEM_CHARACTERS_PER_WEIGHT;
   if (entry.kind !== 'service' || entry.settings === null) return 0;
   return (entry.settings.sourceRanges.length + entry.settings.hosts.length) / STRINGS_PER_WEIGHT;
+}
+
+function errorPagesLength({ pages }: ErrorPagesEntry): number {
+  return Object.values(pages).reduce((sum, { length }) => sum + length, 0);
 }
 
 function pack(batches: readonly TableBatch[]): PackedTableCommand {

@@ -211,7 +211,7 @@ export function* splitIntoRevisions(
 }
 
 /**
- * Returns the changes that create a complete table: first each allocated Service followed by its certificate and listeners, then all other
+ * Returns the changes that create a complete table: first each allocated Service followed by its certificates, error pages and listeners, then all other
  * entries. If the leader ends while writing, the next leader can keep the allocations of the Services that are written completely. If the
  * entries were written in the order of their ids, nearly all of them would be written before the first Service is complete.
  */
@@ -226,7 +226,8 @@ export function changesForCompleteTable(table: RoutingTable): readonly Change[] 
   for (const change of changes) {
     const entry = entryOf(change);
     if (hasSettings(entry)) continue;
-    const belongsToService = entry?.kind === 'listener' || entry?.kind === 'certificate';
+    const belongsToService =
+      entry?.kind === 'listener' || entry?.kind === 'certificate' || entry?.kind === 'error-pages';
     const serviceChanges = belongsToService ? changesByService.get(entry.service) : undefined;
     (serviceChanges ?? otherChanges).push(change);
   }

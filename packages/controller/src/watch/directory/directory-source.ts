@@ -72,6 +72,7 @@ export class DirectorySource implements Source {
     TenantPolicy: new SortedObjects(),
     Suspension: new SortedObjects(),
     Secret: new SortedObjects(),
+    ConfigMap: new SortedObjects(),
   };
   readonly #merged = new MergedFiles();
   readonly #snapshots = new SnapshotCache(() => this.#buildSnapshot());
@@ -208,6 +209,7 @@ export class DirectorySource implements Source {
       policies: this.#objects.TenantPolicy.list(),
       suspensions: this.#objects.Suspension.list(),
       ...(this.#areSecretsRead && { secrets: this.#objects.Secret.list() }),
+      configMaps: this.#objects.ConfigMap.list(),
       problems: Object.freeze([...this.#problems, ...problems]),
     });
   }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type {
+  ConfigMapObject,
   NamespaceObject,
   NodeObject,
   SecretObject,
@@ -11,6 +12,7 @@ import type {
 import type { Sealer } from '@weir/runtime';
 import { type Json, WEIR_API_VERSION } from '../../kubernetes/kube-api.ts';
 import { NAMESPACE_NAME_LABEL, parseNamespace, parseNode } from '../../parse/cluster-objects.ts';
+import { parseConfigMap } from '../../parse/config-map.ts';
 import { parseEndpointSlice } from '../../parse/endpoint-slice.ts';
 import { isObject } from '../../parse/fields.ts';
 import type { ParseResult } from '../../parse/parse-object.ts';
@@ -28,6 +30,7 @@ export interface ObjectsByKind {
   readonly TenantPolicy: TenantPolicyObject;
   readonly Suspension: SuspensionObject;
   readonly Secret: SecretObject;
+  readonly ConfigMap: ConfigMapObject;
 }
 
 export type ManifestKind = keyof ObjectsByKind;
@@ -45,6 +48,7 @@ export const MANIFEST_KINDS: { readonly [K in ManifestKind]: ManifestType } = {
   TenantPolicy: { apiVersion: WEIR_API_VERSION, namespaced: false },
   Suspension: { apiVersion: WEIR_API_VERSION, namespaced: false },
   Secret: { apiVersion: 'v1', namespaced: true },
+  ConfigMap: { apiVersion: 'v1', namespaced: true },
 };
 
 /** The parsers by kind. Objects of a kind without a parser are ignored. */
@@ -59,6 +63,7 @@ export function manifestParsersFor(sealer: Sealer | undefined): ManifestParsers 
     EndpointSlice: parseEndpointSlice,
     TenantPolicy: parseTenantPolicy,
     Suspension: parseSuspension,
+    ConfigMap: parseConfigMap,
     ...(sealer && { Secret: (raw) => parseSecret(raw, sealer) }),
   };
 }

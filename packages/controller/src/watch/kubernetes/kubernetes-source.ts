@@ -1,10 +1,11 @@
-import type { Suspension, SuspensionOrigin } from '@weir/model';
+import type { Problem, ServiceObject, Suspension, SuspensionOrigin } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import type { Json, KubeApi } from '../../kubernetes/kube-api.ts';
 import { KubeApiError } from '../../kubernetes/kube-api-error.ts';
 import { FALLBACK_KINDS, type FallbackKind } from '../../snapshot/fallback-objects.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
 import { SnapshotCache } from '../source.ts';
+import { type ConfigMapWatch, ConfigMapWatches } from './config-map-watches.ts';
 import { createKindWatch, type KindCacheHooks, type KindWatch } from './kind-cache.ts';
 import { reflect, type WatchObserver } from './reflector.ts';
 import { type ReadableSecrets, SecretWatches } from './secret-watches.ts';
@@ -24,6 +25,8 @@ export interface KubernetesSourceOptions {
   readonly statusManager?: string;
   /** The Secrets to read; if absent, no Secrets are read. */
   readonly secrets?: ReadableSecrets;
+  /** Whether the fleet serves the Service. The source reads the ConfigMaps that these Services name; if absent, no ConfigMaps. */
+  readonly isOwned?: (service: ServiceObject) => boolean;
 }
 
 /** The maximum number of remembered deletions of Suspensions. A deletion is needed only until the suspension is lifted. */
@@ -39,11 +42,14 @@ export class KubernetesSource implements Source {
   readonly #closing = new AbortController();
   readonly #kindWatches: { readonly [K in AlwaysWatchedKind]: KindWatch<K> };
   readonly #secretWatches: SecretWatches | undefined;
-  readonly #watches: readonly KindWatch[];
+  readonly #configMapWatches: ConfigMapWatches | undefined;
   readonly #deletedSuspensions = new Set<string>();
-  #reflectors: readonly Promise<void>[] = [];
+  readonly #reflectors = new Set<Promise<void>>();
   /** Aborts the current reflectors, so that `refresh` can start new ones. */
   #reflecting = new AbortController();
+  #hasSynced = false;
+  /** The Services of the last snapshot. */
+  #lastShown: readonly ServiceObject[] = [];
   readonly #failureLog: WatchFailureLog;
   readonly #snapshots = new SnapshotCache(() => this.#buildSnapshot());
 
@@ -65,12 +71,21 @@ export class KubernetesSource implements Source {
       Suspension: watch('Suspension'),
     };
     this.#secretWatches = options.secrets && new SecretWatches(options.secrets, hooks);
-    this.#watches = [...Object.values(this.#kindWatches), ...(this.#secretWatches?.watches ?? [])];
+    this.#configMapWatches = options.isOwned && new ConfigMapWatches(options.isOwned, hooks);
     this.#start();
   }
 
+  get #watches(): readonly KindWatch[] {
+    const { watches: secrets = [] } = this.#secretWatches ?? {};
+    const { watches: configMaps = [] } = this.#configMapWatches ?? {};
+    return [...Object.values(this.#kindWatches), ...secrets, ...configMaps];
+  }
+
   get isSynced(): boolean {
-    return this.#watches.every(({ cache }) => cache.isSynced);
+    this.#followConfigMaps();
+    // Stays true while a ConfigMap is read that a Service has begun to name.
+    this.#hasSynced ||= this.#watches.every(({ cache }) => cache.isSynced);
+    return this.#hasSynced;
   }
 
   synced(signal: AbortSignal): Promise<void> {
@@ -87,7 +102,11 @@ export class KubernetesSource implements Source {
     // The caches must expire after the wait, because until then the reflectors may deliver responses that were received before the abort.
     for (const { cache } of this.#watches) cache.expire();
     if (!this.#closing.signal.aborted) this.#start();
-    await this.#waitUntil(() => this.#watches.every(({ cache }) => cache.isCurrent), signal);
+    const isCurrent = (): boolean => {
+      this.#followConfigMaps();
+      return this.#watches.every(({ cache }) => cache.isCurrent);
+    };
+    await this.#waitUntil(isCurrent, signal);
   }
 
   snapshot(): SourceSnapshot {
@@ -123,28 +142,47 @@ export class KubernetesSource implements Source {
   }
 
   #start(): void {
-    const { api, clock, log, observer } = this.#options;
     this.#reflecting = new AbortController();
-    const signal = AbortSignal.any([this.#closing.signal, this.#reflecting.signal]);
-    this.#reflectors = this.#watches.map(({ options, cache, newest }) => {
-      const { path, query, isOptional, pageSize } = options;
-      const target = {
-        listStarted: () => cache.listStarted(),
-        listCompleted: () => cache.listCompleted(),
-        put: (object: Json) => cache.put(object),
-        deleted: (object: Json) => {
-          if (cache === this.#kindWatches.Suspension.cache) this.#rememberDeletion(object);
-          cache.deleted(object);
-        },
-        failureChanged: (error: KubeApiError | undefined) => {
-          const isMissingOptionalKind = isOptional === true && error?.code === 'NOT_FOUND';
-          this.#failureLog.record(kindSubject(options), isMissingOptionalKind ? undefined : error);
-          cache.failureChanged(error);
-        },
-      };
-      const optional = { ...(observer && { observer }), ...(pageSize !== undefined && { pageSize }) };
-      return reflect({ api, path, query, target, clock, log, newest, ...optional }, signal);
-    });
+    for (const watch of this.#watches) this.#reflect(watch);
+  }
+
+  #reflect({ options, cache, newest, ending }: KindWatch & Partial<Pick<ConfigMapWatch, 'ending'>>): void {
+    const { api, clock, log, observer } = this.#options;
+    const signals = [this.#closing.signal, this.#reflecting.signal, ending?.signal ?? []].flat();
+    const { path, query, isOptional, pageSize } = options;
+    const target = {
+      listStarted: () => cache.listStarted(),
+      listCompleted: () => cache.listCompleted(),
+      put: (object: Json) => cache.put(object),
+      deleted: (object: Json) => {
+        if (cache === this.#kindWatches.Suspension.cache) this.#rememberDeletion(object);
+        cache.deleted(object);
+      },
+      failureChanged: (error: KubeApiError | undefined) => {
+        const isMissingOptionalKind = isOptional === true && error?.code === 'NOT_FOUND';
+        this.#failureLog.record(kindSubject(options), isMissingOptionalKind ? undefined : error);
+        cache.failureChanged(error);
+      },
+    };
+    const optional = { ...(observer && { observer }), ...(pageSize !== undefined && { pageSize }) };
+    const source = { api, path, query, target, clock, log, newest, ...optional };
+    const reflector = reflect(source, AbortSignal.any(signals)).finally(() => this.#reflectors.delete(reflector));
+    this.#reflectors.add(reflector);
+  }
+
+  /** Watches the ConfigMaps that the Services name now. */
+  #followConfigMaps(): void {
+    const { Service } = this.#kindWatches;
+    if (this.#closing.signal.aborted || this.#reflecting.signal.aborted || !Service.cache.isSynced) return;
+    for (const watch of this.#configMapWatches?.update(Service.cache.list()) ?? []) this.#reflect(watch);
+  }
+
+  /** Returns the problems of all watches. Only one of the ConfigMaps is reported, because all lack the same permission. */
+  #problems(): readonly Problem[] {
+    const configMaps = this.#configMapWatches?.watches ?? [];
+    const ofConfigMaps = configMaps.map(({ cache }) => cache.problems()).find((problems) => problems.length > 0) ?? [];
+    const others = [...Object.values(this.#kindWatches), ...(this.#secretWatches?.watches ?? [])];
+    return Object.freeze([...others.flatMap(({ cache }) => cache.problems()), ...ofConfigMaps]);
   }
 
   #waitUntil(condition: () => boolean, signal: AbortSignal): Promise<void> {
@@ -164,13 +202,16 @@ export class KubernetesSource implements Source {
   }
 
   #buildSnapshot(): SourceSnapshot {
-    const { Namespace, Node, Service, EndpointSlice, Pod, ServiceCIDR, TenantPolicy, Suspension } = this.#kindWatches;
+    const { Namespace, Node, EndpointSlice, Pod, ServiceCIDR, TenantPolicy, Suspension } = this.#kindWatches;
     const secrets = this.#secretWatches?.list();
     const unreadableSecrets = this.#secretWatches?.unreadableNamespaces();
+    this.#followConfigMaps();
+    const configMaps = this.#configMapWatches?.list();
+    const unreadConfigMaps = this.#configMapWatches?.unread();
     const snapshot: SourceSnapshot = {
       namespaces: Namespace.cache.list(),
       nodes: Node.cache.list(),
-      services: Service.cache.list(),
+      services: this.#shownServices(),
       slices: EndpointSlice.cache.list(),
       pods: Pod.cache.list(),
       serviceCidrs: ServiceCIDR.cache.list(),
@@ -178,10 +219,29 @@ export class KubernetesSource implements Source {
       suspensions: Suspension.cache.list(),
       ...(secrets && { secrets }),
       ...(unreadableSecrets && ({ unreadableSecrets } satisfies Partial<SourceSnapshot>)),
-      problems: Object.freeze(this.#watches.flatMap(({ cache }) => cache.problems())),
+      ...(configMaps && { configMaps }),
+      ...(unreadConfigMaps && { unreadConfigMaps }),
+      problems: this.#problems(),
       unreadableKinds: this.#unreadableKinds(),
     };
     return Object.freeze(snapshot);
+  }
+
+  /**
+   * Returns the Services. A Service that has begun to name a ConfigMap appears when the ConfigMap is read, because otherwise the Service
+   * would be told for a moment that the ConfigMap is missing.
+   */
+  #shownServices(): readonly ServiceObject[] {
+    const services = this.#kindWatches.Service.cache.list();
+    const waiting = this.#configMapWatches?.waitingServices();
+    if (waiting === undefined || waiting.size === 0) {
+      this.#lastShown = services;
+      return services;
+    }
+    const lastByUid = new Map(this.#lastShown.map((service) => [service.uid, service]));
+    const shown = services.flatMap((service) => (waiting.has(service) ? (lastByUid.get(service.uid) ?? []) : service));
+    this.#lastShown = Object.freeze(shown);
+    return this.#lastShown;
   }
 
   #unreadableKinds(): ReadonlySet<FallbackKind> {

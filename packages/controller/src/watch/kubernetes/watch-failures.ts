@@ -44,7 +44,7 @@ export class WatchFailureLog {
 
 type UnreadableKind = Pick<
   WatchedKindOptions<WatchedKind>,
-  'resource' | 'namespace' | 'isWeirResource' | 'isOptional' | 'effectUntilReadable' | 'grantedBy'
+  'resource' | 'namespace' | 'objectName' | 'isWeirResource' | 'isOptional' | 'effectUntilReadable' | 'grantedBy'
 >;
 
 const DEFAULT_GRANTED_BY = 'helm upgrade grants (by hand: charts/weir/rights/controller.yaml)';
@@ -86,9 +86,14 @@ export function unreadableKindProblems(kind: UnreadableKind, error: KubeApiError
   }
 }
 
-/** Returns the kind as it is written in a kubectl command. */
-export function kindSubject({ resource, namespace }: Pick<UnreadableKind, 'resource' | 'namespace'>): string {
-  return namespace === undefined ? resource : `${resource} -n ${namespace}`;
+/** Returns the kind, or the only watched object of the kind, as it is written in a kubectl command. */
+export function kindSubject({
+  resource,
+  namespace,
+  objectName,
+}: Pick<UnreadableKind, 'resource' | 'namespace' | 'objectName'>): string {
+  const object = objectName === undefined ? resource : `${resource} ${objectName}`;
+  return namespace === undefined ? object : `${object} -n ${namespace}`;
 }
 
 function problem(code: 'MissingCustomResource' | 'Forbidden', subject: string, sentences: readonly string[]): Problem {

@@ -1,4 +1,5 @@
 import type {
+  ConfigMapObject,
   NamespaceObject,
   NodeObject,
   PodObject,
@@ -27,6 +28,7 @@ export interface WatchedObjects {
   readonly TenantPolicy: TenantPolicyObject;
   readonly Suspension: SuspensionObject;
   readonly Secret: SecretObject;
+  readonly ConfigMap: ConfigMapObject;
 }
 export type WatchedKind = keyof WatchedObjects;
 
@@ -37,6 +39,8 @@ export interface WatchedKindOptions<K extends WatchedKind> {
   readonly query: Readonly<Record<string, string>>;
   /** The namespace that is watched. Absent if all namespaces are watched, or if the kind is cluster-scoped. */
   readonly namespace?: string;
+  /** The name of the only object that is watched. Absent if all objects are watched. */
+  readonly objectName?: string;
   /** Objects per page, for kinds with large objects. See `ReflectorOptions.pageSize`. */
   readonly pageSize?: number;
   /** If set, an object is parsed only if its version has changed. */
@@ -69,8 +73,11 @@ export interface WatchedKindOptions<K extends WatchedKind> {
 
 const NO_SELECTOR = {};
 
-/** All kinds except Secrets. `SecretWatches` watches the Secrets that the settings allow. */
-export type AlwaysWatchedKind = Exclude<WatchedKind, 'Secret'>;
+/**
+ * All kinds except Secrets and ConfigMaps. `SecretWatches` watches the Secrets that the settings allow, and `ConfigMapWatches` the
+ * ConfigMaps that Services name.
+ */
+export type AlwaysWatchedKind = Exclude<WatchedKind, 'Secret' | 'ConfigMap'>;
 
 export const WATCHED_KINDS: { readonly [K in AlwaysWatchedKind]: WatchedKindOptions<K> } = {
   Namespace: {

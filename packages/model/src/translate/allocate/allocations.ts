@@ -4,6 +4,8 @@ import {
   type CertificateEntry,
   certificateId,
   type EndpointsEntry,
+  type ErrorPagesEntry,
+  errorPagesId,
   type ListenerEntry,
   type PortEntry,
 } from '../../table/entry.ts';
@@ -32,6 +34,8 @@ export interface ServiceAllocation {
    * entries of the table were not readable.
    */
   readonly certificates: readonly CertificateEntry[];
+  /** The last accepted error pages; null for Weir's own pages. */
+  readonly errorPages: ErrorPagesEntry | null;
 }
 
 export const NO_ALLOCATIONS: Allocations = { listeners: new Map(), services: new Map(), endpoints: new Map() };
@@ -51,6 +55,7 @@ export function allocationsFor(table: RoutingTable): Allocations {
         ports: servedPortNames(ports),
         exclusivePorts: exclusivePortsOf(ports),
         certificates: certificatesOf(entry.uid, settings, table),
+        errorPages: errorPagesOf(entry.uid, table),
       });
     }
   }
@@ -63,6 +68,11 @@ function certificatesOf(uid: string, { tls }: ServiceSettings, { entries }: Rout
     const entry = entries.get(certificateId(uid, position));
     return entry?.kind === 'certificate' ? [entry] : [];
   });
+}
+
+function errorPagesOf(uid: string, { entries }: RoutingTable): ErrorPagesEntry | null {
+  const entry = entries.get(errorPagesId(uid));
+  return entry?.kind === 'error-pages' ? entry : null;
 }
 
 /**

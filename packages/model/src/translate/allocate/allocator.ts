@@ -18,6 +18,7 @@
 import type { FleetSettings } from '../../fleet-settings.ts';
 import type { ServiceObject } from '../../snapshot.ts';
 import type { ListenerEntry } from '../../table/entry.ts';
+import type { ConfigMapIndex } from '../config-map-index.ts';
 import { type Decision, decideService } from '../decision.ts';
 import { MultiMap } from '../multi-map.ts';
 import type { Nodes } from '../nodes.ts';
@@ -39,6 +40,7 @@ export interface AllocationContext {
   readonly nodes: Nodes;
   readonly tenancy: Tenancy;
   readonly secrets: SecretIndex;
+  readonly configMaps: ConfigMapIndex;
 }
 
 /** The ports, hosts and tenants that decisions affect. */
@@ -220,7 +222,7 @@ export class Allocator {
    */
   #decide(record: ServiceRecord, context: AllocationContext & { readonly mayAddNodes: boolean }): ChangedResources {
     const { uid, service } = record;
-    const { fleet, nodes, tenancy, secrets, mayAddNodes } = context;
+    const { fleet, nodes, tenancy, secrets, configMaps, mayAddNodes } = context;
     const membership = tenancy.membershipOf(service.namespace);
     const changed = noChange();
     this.#noteUsageChange(uid, changed, () => {
@@ -230,6 +232,7 @@ export class Allocator {
         fleet,
         nodes,
         secrets,
+        configMaps,
         membership,
         allocation: currentAllocation(record),
         quota: this.quota,
@@ -241,9 +244,9 @@ export class Allocator {
       if (record.decision.settings === null) this.quota.uncount(uid);
       // A Service whose tenant is disputed is not counted, because it must not use up the limits of the policy that owns the tenant.
       else if (membership.kind === 'tenant') {
-        const { settings, certificates } = record.decision;
+        const { settings, certificates, errorPages } = record.decision;
         const portsOnNodes = servedPorts * Math.max(1, record.decision.nodes.length);
-        const bytes = serviceBytes({ settings, certificates }, { ports: servedPorts, portsOnNodes });
+        const bytes = serviceBytes({ settings, certificates, errorPages }, { ports: servedPorts, portsOnNodes });
         this.quota.count(membership.tenant.name, service, { ports: portsOnNodes, bytes });
       }
     });

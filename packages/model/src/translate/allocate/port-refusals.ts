@@ -12,7 +12,7 @@ import type { ServiceSettings } from '../../settings/service-settings.ts';
 import { mayTerminateTls } from '../../settings/tls-annotations.ts';
 import type { ServiceObject, ServicePort } from '../../snapshot.ts';
 import type { StatusReason } from '../../table/entry.ts';
-import { type SettingsAndCertificates, serviceBytes } from '../table-bytes.ts';
+import { type AcceptedContent, serviceBytes } from '../table-bytes.ts';
 import { type Membership, policyText, type Tenant } from '../tenancy.ts';
 import type { ServiceAllocation } from './allocations.ts';
 import { portKey } from './allocations.ts';
@@ -175,7 +175,7 @@ export function serviceRefusalFor(
     tenant,
     quota,
     parts,
-  }: Pick<PortRefusalContext, 'allocation' | 'tenant' | 'quota'> & { readonly parts: SettingsAndCertificates },
+  }: Pick<PortRefusalContext, 'allocation' | 'tenant' | 'quota'> & { readonly parts: AcceptedContent },
 ): Refusal | undefined {
   const refusals = [...portRefusals.values()];
   const forbidden = refusals.find(({ reason }) => reason === 'PortReserved' || reason === 'PortNotAllowed');

@@ -314,7 +314,7 @@ function portsInUse(tenant: Tenant, used: QuotaUsage): string {
  */
 export function tableLimitMessage(tenant: Tenant, subject: string, bytes: number): string {
   const limit = bytesText(tenant.limits.tableBytes ?? 0);
-  return `${subject} ${bytesText(bytes)} in the routing table, and too little is left of the ${limit} that tenant "${tenant.name}" may have (limits.tableBytes); use fewer source ranges, hosts or ports, delete a Service, or ${higherLimitHelp(tenant)}`;
+  return `${subject} ${bytesText(bytes)} in the routing table, and too little is left of the ${limit} that tenant "${tenant.name}" may have (limits.tableBytes); use fewer source ranges, hosts, ports or error pages, delete a Service, or ${higherLimitHelp(tenant)}`;
 }
 
 /** Returns the message for a tenant that uses more than its limits; undefined if the tenant is within its limits. */

@@ -69,7 +69,7 @@ export interface ErrorPage {
   readonly contentTypeLine: Uint8Array;
 }
 
-export const MAX_ERROR_PAGE_BYTES: number = 64 * 1024;
+export const MAX_ERROR_PAGE_BYTES: number = 16 * 1024;
 
 export interface ErrorAnswer {
   readonly reason: ErrorReason;
@@ -154,7 +154,7 @@ const RETRY_AFTER_PREFIX: Uint8Array = asciiBytes('Retry-After: ');
 const CLOSE_LINE: Uint8Array = asciiBytes('Connection: close\r\n');
 const KEEP_ALIVE_LINE: Uint8Array = asciiBytes('Connection: keep-alive\r\n');
 const NO_LINES: Uint8Array = new Uint8Array(0);
-const CONTENT_TYPES: Readonly<Record<AnswerFormat, string>> = {
+export const CONTENT_TYPES: Readonly<Record<AnswerFormat, string>> = {
   text: 'text/plain; charset=utf-8',
   json: 'application/json',
   html: 'text/html; charset=utf-8',

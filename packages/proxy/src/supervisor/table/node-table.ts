@@ -111,6 +111,7 @@ export class NodeTable {
         return this.#listenerCounts.has(entry.uid);
       case 'endpoints':
       case 'certificate':
+      case 'error-pages':
         return this.#listenerCounts.has(entry.service);
       case 'tenant':
         return this.#serviceCounts.has(entry.id);
@@ -130,7 +131,7 @@ export class NodeTable {
   #link(entry: Entry): void {
     if (entry.kind === 'listener' && entry.node === this.#node) {
       this.#listenerCounts.set(entry.service, (this.#listenerCounts.get(entry.service) ?? 0) + 1);
-    } else if (entry.kind === 'endpoints' || entry.kind === 'certificate') {
+    } else if (SERVICE_PART_KINDS.includes(entry.kind) && 'service' in entry) {
       const ids = this.#partIds.get(entry.service);
       if (ids === undefined) this.#partIds.set(entry.service, new Set([entry.id]));
       else ids.add(entry.id);
@@ -144,11 +145,14 @@ export class NodeTable {
       else this.#listenerCounts.delete(old.service);
     }
     const [kind, uid = ''] = id.split('/', 2);
-    if (kind !== 'endpoints' && kind !== 'certificate') return;
+    if (!SERVICE_PART_KINDS.includes(kind)) return;
     const ids = this.#partIds.get(uid);
     if (ids?.delete(id) === true && ids.size === 0) this.#partIds.delete(uid);
   }
 }
+
+/** The kinds of entries that a Service has besides its own entry and its listeners. */
+const SERVICE_PART_KINDS: readonly (string | undefined)[] = ['endpoints', 'certificate', 'error-pages'];
 
 /**
  * The routes of this node, grouped by Service port. All routes of a Service port have the same endpoints, so they share

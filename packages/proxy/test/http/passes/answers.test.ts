@@ -115,15 +115,15 @@ describe('answers of Weir itself', () => {
     assert.ok(!answer({ reason: 'suspended' }).includes('Unpaid'));
   });
 
-  test('the page of a tenant replaces the body up to 64 KiB', () => {
+  test('the page of a tenant replaces the body up to 16 KiB', () => {
     const page = (length: number): NonNullable<ErrorAnswer['page']> => ({
       body: Buffer.alloc(length, 'x'),
       contentTypeLine: fieldLine('Content-Type', 'text/html'),
     });
-    const { fields, body } = parseAnswer(answer({ reason: 'no-endpoints', page: page(65_536) }));
-    assert.equal(body, 'x'.repeat(65_536));
+    const { fields, body } = parseAnswer(answer({ reason: 'no-endpoints', page: page(16_384) }));
+    assert.equal(body, 'x'.repeat(16_384));
     assert.equal(fields.get('content-type'), 'text/html');
-    assert.ok(parseAnswer(answer({ page: page(65_537) })).body.startsWith('404 Not Found'));
+    assert.ok(parseAnswer(answer({ page: page(16_385) })).body.startsWith('404 Not Found'));
   });
 
   test('too little memory gives -1', () => {
