@@ -179,7 +179,7 @@ export class HttpSession
     this.startIdleTimeout();
     this.#request.cookieEndpoint = this.#current.cookieEndpoint;
     this.beginLog(head, reason === undefined ? this.#request : undefined);
-    if (reason === undefined) this.#request.begin(this.#current.method, this.#current.hasBody);
+    if (reason === undefined) this.#request.begin(this.#current);
     else if (reason === 'redirect') this.#redirect(head);
     else this.#failRequest(reason);
     return 'body';

@@ -132,7 +132,8 @@ function tenantOf(queue: QueueInTest, transport: TcpTransport, endpoint: TlsEndp
     onConnected: () => {
       state.connected += 1;
     },
-    onFailed: (_failure: string, code: string | undefined) => void state.failures.push(code),
+    onFailed: (_failure: string, { errno: code }: { readonly errno?: string | undefined }) =>
+      void state.failures.push(code),
     onResponseHead: () => undefined,
     onResponseData: () => undefined,
     onResponseEnd: () => undefined,
@@ -146,7 +147,7 @@ function tenantOf(queue: QueueInTest, transport: TcpTransport, endpoint: TlsEndp
   return Object.assign(state, {
     connect() {
       last = connections.open(stats, 'full', tls);
-      last?.begin(exchange, METHOD.get);
+      last?.begin(exchange, METHOD.get, 'none');
     },
     reset: () => last?.reset(),
   });

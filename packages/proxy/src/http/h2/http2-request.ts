@@ -112,7 +112,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
       this.#request = new EndpointRequest(this, { context: this.#context, upstream: this.upstream, client });
       this.#request.cookieEndpoint = this.#current.cookieEndpoint;
       if (this.logged !== undefined) this.logged.request = this.#request;
-      this.#request.begin(this.#current.method, this.#current.hasBody);
+      this.#request.begin(this.#current);
       if (this.#request !== undefined) flush(this.#request);
     }
   }

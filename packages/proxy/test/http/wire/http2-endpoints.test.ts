@@ -300,6 +300,6 @@ test('closes connections that are idle, whose endpoint was removed, or of a drai
   assert.equal(Buffer.concat(await held.toArray()).toString(), 'held');
   await eventually(() => assert.ok(at.sessions[1]?.destroyed));
 
-  worker.apply({ kind: 'drain' });
+  worker.apply({ kind: 'drain', idleMs: 0 });
   await eventually(() => assert.ok(other.sessions[0]?.destroyed));
 });
