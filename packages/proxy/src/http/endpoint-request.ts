@@ -6,9 +6,7 @@ import {
   recordRequest,
   takeRetry,
 } from '@weir/model/data-plane';
-import type { Admission } from '../limits/admission.ts';
 import type { RelayContext } from '../relay/session.ts';
-import type { Window } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
 import { MAX_ENDPOINT_ATTEMPTS, type Upstream } from '../upstream/upstream.ts';
 import type { CurrentRequest } from './current-request.ts';
@@ -26,29 +24,7 @@ import type {
   RequestCarrier,
   ResponseSource,
 } from './request-carrier.ts';
-
-/** The session whose requests are sent. */
-export interface RequestOwner
-  extends Pick<Exchange, 'onResponseHead' | 'onResponseData' | 'onReadEnd' | 'onOtherData'> {
-  /** The admission of the request. Its tenant takes turns with others for TLS handshakes. */
-  readonly admission: Pick<Admission, 'limiters'>;
-  /** The window for a connection. */
-  currentWindow(): Window;
-  /** Called when the endpoint can take more of the request. */
-  onEndpointReady(): void;
-  /** Called when the request must not be read any more until `onEndpointReady`. */
-  onEndpointFull(): void;
-  /** Called before a connection attempt. It may take as long as the connect timeout of the Service. */
-  onConnecting(): void;
-  onResponseEnd(trailers: HeadFields | undefined): void;
-  onOtherEnd(): void;
-  /**
-   * Called instead of `onResponseEnd`. A part of the response may have been relayed. `resetCode` is the code of HTTP/2 with
-   * which the endpoint has reset its stream, if it has.
-   */
-  onRequestFailed(reason: ErrorReason, resetCode?: number): void;
-  onThrow(thrown: unknown): void;
-}
+import type { RequestOwner } from './request-owner.ts';
 
 export interface EndpointRequestOptions {
   readonly context: RelayContext;
