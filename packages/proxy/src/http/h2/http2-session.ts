@@ -36,6 +36,7 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
   #isLingering = false;
   #hadRequest = false;
   #isReading = false;
+  #willFlush = false;
 
   constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
     super(client, info, { ...options, byteCounters: frameCounters });
@@ -157,10 +158,17 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
     return this.client.queuedBytes;
   }
 
-  /** Sends the frames that a request has written, unless they are sent at the end of the present event anyway. */
+  /** Sends the frames that a request has written, together with those of the other events of this turn. */
   flush(): void {
-    if (!this.#isReading && !this.isEnded) this.connection.flush();
+    if (this.#isReading || this.#willFlush || this.isEnded) return;
+    this.#willFlush = true;
+    queueMicrotask(this.#flushNow);
   }
+
+  readonly #flushNow = (): void => {
+    this.#willFlush = false;
+    if (!this.isEnded) this.guarded(() => this.connection.flush());
+  };
 
   mayRead(request: Http2Request): boolean {
     if (this.mayReadEndpoint()) return true;
