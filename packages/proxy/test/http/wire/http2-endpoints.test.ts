@@ -6,8 +6,10 @@ import { request as http1Request, type IncomingMessage } from 'node:http';
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { test } from 'node:test';
 import { eventually } from '@weir/testkit';
+import { MAX_HTTP2_CONNECTIONS_PER_ENDPOINT } from '../../../src/http/h2/endpoint-http2-connections.ts';
 import { codeClassColumn, RECEIVED, SENT } from '../../../src/metering/counters.ts';
 import {
+  type Answer,
   answerOf,
   ask1,
   ask2,
@@ -86,6 +88,35 @@ test('repeats a request that the endpoint has refused, with its body', async (co
   assert.equal(answer.status, 200);
   assert.ok(echoed(answer).body.equals(sent));
   assert.equal(refusals, 2);
+});
+
+test('answers 502 if the endpoint refuses a request again and again', async (context) => {
+  let refusals = 0;
+  const at = await http2Endpoint(context, (stream) => {
+    refusals += 1;
+    stream.close(REFUSED);
+  });
+  const worker = await serveHttp2(context, [at]);
+  assert.equal((await ask2(http2Client(context, worker), { ':path': '/' })).status, 502);
+  assert.equal(refusals, 4);
+});
+
+test('answers 503 if all connections to the endpoint have as many requests as the endpoint allows', async (context) => {
+  const held: ServerHttp2Stream[] = [];
+  const at = await http2Endpoint(context, (stream) => void held.push(stream), {
+    settings: { maxConcurrentStreams: 1 },
+  });
+  const worker = await serveHttp2(context, [at]);
+  const client = http2Client(context, worker);
+  const answers: Promise<Answer>[] = [];
+  for (let count = 1; count <= MAX_HTTP2_CONNECTIONS_PER_ENDPOINT; count += 1) {
+    answers.push(ask2(client, { ':path': '/hold' }));
+    await eventually(() => assert.equal(held.length, count));
+  }
+  assert.equal((await ask2(client, { ':path': '/' })).status, 503);
+  assert.equal(at.sessions.length, MAX_HTTP2_CONNECTIONS_PER_ENDPOINT);
+  for (const stream of held) stream.respond({ ':status': 200 }, { endStream: true });
+  for (const { status } of await Promise.all(answers)) assert.equal(status, 200);
 });
 
 test('repeats the requests behind the last stream of GOAWAY on another connection, and ends the others as usual', async (context) => {
