@@ -46,6 +46,7 @@ export { compileNetworks, type NetworkSet } from './match/networks.ts';
 export {
   type Client,
   type EndpointTlsTerms,
+  endpointsExpectTls,
   endpointsSpeakHttp2,
   endpointTlsTerms,
   expectsClientHello,

@@ -64,6 +64,11 @@ export function httpsRedirectPort({ settings, listener }: Pick<Route, 'settings'
   return listener.protocol === 'TCP' && listener.port === PLAIN_HTTP_PORT ? settings.tls?.httpsRedirectPort : undefined;
 }
 
+/** Whether the endpoints of the route expect TLS from the proxies. */
+export function endpointsExpectTls({ settings, listener }: Pick<Route, 'settings' | 'listener'>): boolean {
+  return listener.protocol === 'TCP' && settings.tls?.backend?.ports.includes(listener.port) === true;
+}
+
 /** What the proxies need for TLS to the endpoints of a route. */
 export interface EndpointTlsTerms {
   readonly serverName: string;
@@ -74,19 +79,17 @@ export interface EndpointTlsTerms {
 }
 
 /** Returns undefined if the endpoints of the route expect no TLS from the proxies. */
-export function endpointTlsTerms({
-  settings: { tls },
-  listener,
-  certificates,
-  endpointCertificate,
-}: Pick<Route, 'settings' | 'listener' | 'certificates' | 'endpointCertificate'>): EndpointTlsTerms | undefined {
-  if (listener.protocol !== 'TCP' || tls?.backend?.ports.includes(listener.port) !== true) return undefined;
+export function endpointTlsTerms(
+  route: Pick<Route, 'settings' | 'listener' | 'certificates' | 'endpointCertificate'>,
+): EndpointTlsTerms | undefined {
+  const { backend } = route.settings.tls ?? {};
+  if (backend === undefined || !endpointsExpectTls(route)) return undefined;
   // Only the first certificate of a Service has the CAs. The route may lack it for a short time.
-  const authorities = certificates.find(
+  const authorities = route.certificates.find(
     ({ backendAuthorities }) => backendAuthorities !== undefined,
   )?.backendAuthorities;
-  const { serverName, certificateSecret } = tls.backend;
-  return { serverName, authorities, certificate: certificateSecret === undefined ? null : endpointCertificate };
+  const { serverName, certificateSecret } = backend;
+  return { serverName, authorities, certificate: certificateSecret === undefined ? null : route.endpointCertificate };
 }
 
 /** Whether two routes get their certificates and the CAs of client certificates from the same Secrets. */

@@ -1,4 +1,4 @@
-import { type EndpointStats, endpointsSpeakHttp2, httpsRedirectPort } from '@weir/model/data-plane';
+import { type EndpointStats, endpointsExpectTls, endpointsSpeakHttp2, httpsRedirectPort } from '@weir/model/data-plane';
 import type { LoggedRequest } from '../access-log/access-log.ts';
 import type { Admission } from '../limits/admission.ts';
 import { countRequestRefusal } from '../metering/counters.ts';
@@ -22,6 +22,7 @@ import type { ForwardedPeer } from './passes/forwarded.ts';
 import type { CompiledFilters } from './passes/header-filters.ts';
 import type { RequestHead } from './passes/request-context.ts';
 import type { ResponseHead } from './passes/response-passes.ts';
+import type { RequestBody } from './request-carrier.ts';
 import type { RoutedTo } from './request-router.ts';
 
 export const SWITCHING_PROTOCOLS = 101;
@@ -44,7 +45,7 @@ export interface RequestConnection {
 
 /** The way of a request to its endpoint. */
 interface RequestSink extends Sink {
-  /** Ends a body for HTTP/2. The trailers are complete lines `name: value` with CRLF. */
+  /** Ends a body that was written without chunks. The trailers are complete lines `name: value` with CRLF. */
   sendEnd(trailers: Uint8Array): void;
 }
 
@@ -63,6 +64,8 @@ export class CurrentRequest {
   /** The method (`METHOD`). */
   method: number = METHOD.other;
   hasBody = false;
+  /** The body as `EndpointRequest` gets it. */
+  body: RequestBody = 'none';
   /** The endpoint that the sticky cookie of the client names, if any. */
   cookieEndpoint: EndpointStats | undefined;
   /** Whether the client uses HTTPS, see `RequestContext`. */
@@ -76,9 +79,10 @@ export class CurrentRequest {
   #requested: Upstream | undefined;
   readonly #meter = new RequestMeter();
   #clientMinorVersion = 1;
-  #isWebSocket = false;
-  /** Whether the endpoint gets HTTP/2, which needs no chunks. */
-  #sendsHttp2 = false;
+  /** Whether the client asks for a WebSocket. */
+  isWebSocket = false;
+  /** Whether the endpoint may get HTTP/2, so that the carrier of the request frames the body. */
+  #isUnframed = false;
   #isChunked = false;
   #isChunkedResponse = false;
   /** How many more bytes the body may have. */
@@ -109,13 +113,16 @@ export class CurrentRequest {
     this.hasResponse = false;
     this.#clientMinorVersion = head.minorVersion;
     this.#answerFormat = answerFormatFor(head.fields);
-    this.#sendsHttp2 = endpointsSpeakHttp2(upstream.route);
-    this.#isChunked = head.framing.kind === 'chunked' && !this.#sendsHttp2;
+    const isChunked = head.framing.kind === 'chunked';
+    // An endpoint with TLS chooses the version later.
+    this.#isUnframed = endpointsSpeakHttp2(upstream.route) || endpointsExpectTls(upstream.route);
+    this.#isChunked = isChunked && !this.#isUnframed;
+    this.body = !this.hasBody ? 'none' : isChunked && this.#isUnframed ? 'unframed' : 'framed';
     const refusal = writeRequest(head, { peer, routed: isRouted ? routed : undefined, webSocketKeyLine });
     this.#responseFilters = isRouted ? routed.responseFilters : undefined;
     this.isHttps = writtenRequest.isHttps;
     this.cookieEndpoint = writtenRequest.cookieEndpoint;
-    this.#isWebSocket = writtenRequest.isWebSocket;
+    this.isWebSocket = writtenRequest.isWebSocket;
     this.closesAfterResponse = writtenRequest.closes;
     if (!isRouted) return routed;
     if (routed.upstream.service.isSuspended) return 'suspended';
@@ -162,7 +169,7 @@ export class CurrentRequest {
   /** Writes the end of the body that the endpoint receives. */
   writeRequestEnd(sink: RequestSink, trailers: HeadFields | undefined): void {
     if (this.#isChunked) writeChunkedEnd(sink, trailers);
-    else if (this.#sendsHttp2) {
+    else if (this.#isUnframed) {
       flush(sink);
       sink.sendEnd(trailerLinesOf(trailers));
     }
@@ -187,7 +194,7 @@ export class CurrentRequest {
     const client = {
       minorVersion: this.#clientMinorVersion,
       isHttps: this.isHttps,
-      isWebSocket: this.#isWebSocket,
+      isWebSocket: this.isWebSocket,
       filters: this.#responseFilters,
       hstsLine: hstsLineFor(upstream.route),
       stickyCookieLine,

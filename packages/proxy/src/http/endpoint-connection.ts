@@ -5,7 +5,13 @@ import type { HeadFields } from './h1/head-fields.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
 import { type MessageHandler, type MessageReader, responseReader } from './message-reader.ts';
 import { CONNECTION_OPTION } from './passes/connection-options.ts';
-import { type EndpointFailure, type Exchange, NO_DETAILS, type RequestCarrier } from './request-carrier.ts';
+import {
+  type EndpointFailure,
+  type Exchange,
+  NO_DETAILS,
+  type RequestBody,
+  type RequestCarrier,
+} from './request-carrier.ts';
 
 export interface EndpointConnectionOwner {
   /** Keeps a connection whose response is complete for the next request, or closes the connection. */
@@ -20,6 +26,9 @@ const SWITCHING_PROTOCOLS = 101;
 /** A longer request is not copied. The transport takes a shorter one with one system call, completely or not at all. */
 const MAX_COPIED_BYTES = 16_384;
 const NO_BYTES: Uint8Array = new Uint8Array(0);
+const HEAD_END = '\r\n\r\n';
+const LINE_END: Uint8Array = Buffer.from('\r\n');
+const LAST_CHUNK: Uint8Array = Buffer.from('0\r\n');
 
 /** One connection to an endpoint. Carries one request at a time, and waits for the next in `EndpointConnections`. */
 export class EndpointConnection implements RequestCarrier, StreamEvents, MessageHandler<ResponseHeadParser> {
@@ -45,6 +54,9 @@ export class EndpointConnection implements RequestCarrier, StreamEvents, Message
   #hasEnded = false;
   #isReusable = true;
   #copy: Uint8Array = NO_BYTES;
+  /** Whether the body comes without chunks, which this connection adds. */
+  #addsChunks = false;
+  #hasSentHead = false;
 
   constructor(stats: EndpointStats, tls: EndpointTls | undefined, owner: EndpointConnectionOwner) {
     this.stats = stats;
@@ -69,21 +81,35 @@ export class EndpointConnection implements RequestCarrier, StreamEvents, Message
   }
 
   get unsentBytes(): number {
-    return this.stream.queuedBytes;
+    // The queue also has the framing of added chunks.
+    return this.#addsChunks ? 0 : this.stream.queuedBytes;
   }
 
-  begin(exchange: Exchange, requestMethod: number): void {
+  begin(exchange: Exchange, requestMethod: number, body: RequestBody): void {
+    this.#addsChunks = body === 'unframed';
+    this.#hasSentHead = false;
     this.#exchange = exchange;
     this.#reader.next(requestMethod);
     this.requests += 1;
   }
 
   send(bytes: Uint8Array): void {
-    this.stream.write(bytes);
+    this.stream.write(this.#addsChunks ? this.#withChunk(bytes) : bytes);
   }
 
-  sendEnd(): void {
-    // The last chunk has ended the body.
+  /** Returns the bytes with the framing of one chunk around the part behind the head. */
+  #withChunk(bytes: Uint8Array): Uint8Array {
+    const start = this.#hasSentHead
+      ? 0
+      : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(HEAD_END) + 4;
+    this.#hasSentHead = true;
+    if (start === bytes.length) return bytes;
+    const header = `${(bytes.length - start).toString(16)}\r\n`;
+    return Buffer.concat([bytes.subarray(0, start), Buffer.from(header), bytes.subarray(start), LINE_END]);
+  }
+
+  sendEnd(trailers: Uint8Array): void {
+    if (this.#addsChunks) this.stream.write(Buffer.concat([LAST_CHUNK, trailers, LINE_END]));
   }
 
   shutdown(): void {

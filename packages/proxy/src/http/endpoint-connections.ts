@@ -3,6 +3,7 @@ import { EXCLUDED } from '@weir/model/data-plane';
 import type { TcpTransport, Window } from '../transport/tcp-transport.ts';
 import { EndpointConnection, type EndpointConnectionOwner } from './endpoint-connection.ts';
 import type { EndpointTls } from './endpoint-tls.ts';
+import type { EndpointHttp2Connection } from './h2/endpoint-http2-connection.ts';
 import { EndpointHttp2Connections } from './h2/endpoint-http2-connections.ts';
 import type { RequestCarrier } from './request-carrier.ts';
 
@@ -58,7 +59,7 @@ export class EndpointConnections implements EndpointConnectionOwner {
 
   constructor(transport: TcpTransport) {
     this.#transport = transport;
-    this.#http2 = new EndpointHttp2Connections(transport);
+    this.#http2 = new EndpointHttp2Connections(transport, (connection) => this.#adopt(connection));
   }
 
   get idleCount(): number {
@@ -67,10 +68,20 @@ export class EndpointConnections implements EndpointConnectionOwner {
 
   /** Returns what can carry a request to an endpoint; undefined if the endpoint has its maximum number of requests. */
   carrierTo(stats: EndpointStats, { window, tls, isHttp2, mayReuse }: CarrierOptions): RequestCarrier | undefined {
-    if (isHttp2) return this.#http2.streamTo(stats, window);
+    if (isHttp2) return this.#http2.streamTo(stats, window, tls);
     const idle = mayReuse ? this.takeIdle(stats, tls) : undefined;
     idle?.stream.setWindow?.(window);
     return idle ?? this.open(stats, window, tls);
+  }
+
+  /** Keeps the stream of a connection whose endpoint has chosen HTTP/1.1. */
+  #adopt({ stats, tls, stream }: EndpointHttp2Connection): void {
+    this.#connectionsTo(stats).count += 1;
+    const connection = new EndpointConnection(stats, tls, this);
+    connection.stream = stream;
+    stream.accept(connection);
+    connection.onConnect();
+    this.keep(connection);
   }
 
   /**

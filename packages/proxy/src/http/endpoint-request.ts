@@ -6,41 +6,25 @@ import {
   recordRequest,
   takeRetry,
 } from '@weir/model/data-plane';
-import type { Admission } from '../limits/admission.ts';
 import type { RelayContext } from '../relay/session.ts';
-import type { Window } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
 import { MAX_ENDPOINT_ATTEMPTS, type Upstream } from '../upstream/upstream.ts';
+import type { CurrentRequest } from './current-request.ts';
 import { type EndpointTls, endpointTlsOf } from './endpoint-tls.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { isIdempotent, METHOD } from './h1/methods.ts';
 import type { Sink } from './message-output.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
 import type { ResponseHead } from './passes/response-passes.ts';
-import type { EndpointFailure, Exchange, FailureDetails, RequestCarrier, ResponseSource } from './request-carrier.ts';
-
-/** The session whose requests are sent. */
-export interface RequestOwner
-  extends Pick<Exchange, 'onResponseHead' | 'onResponseData' | 'onReadEnd' | 'onOtherData'> {
-  /** The admission of the request. Its tenant takes turns with others for TLS handshakes. */
-  readonly admission: Pick<Admission, 'limiters'>;
-  /** The window for a connection. */
-  currentWindow(): Window;
-  /** Called when the endpoint can take more of the request. */
-  onEndpointReady(): void;
-  /** Called when the request must not be read any more until `onEndpointReady`. */
-  onEndpointFull(): void;
-  /** Called before a connection attempt. It may take as long as the connect timeout of the Service. */
-  onConnecting(): void;
-  onResponseEnd(trailers: HeadFields | undefined): void;
-  onOtherEnd(): void;
-  /**
-   * Called instead of `onResponseEnd`. A part of the response may have been relayed. `resetCode` is the code of HTTP/2 with
-   * which the endpoint has reset its stream, if it has.
-   */
-  onRequestFailed(reason: ErrorReason, resetCode?: number): void;
-  onThrow(thrown: unknown): void;
-}
+import type {
+  EndpointFailure,
+  Exchange,
+  FailureDetails,
+  RequestBody,
+  RequestCarrier,
+  ResponseSource,
+} from './request-carrier.ts';
+import type { RequestOwner } from './request-owner.ts';
 
 export interface EndpointRequestOptions {
   readonly context: RelayContext;
@@ -73,14 +57,16 @@ export class EndpointRequest implements Exchange, Sink {
   readonly #client: Client;
   #carrier: RequestCarrier | undefined;
   #method: number = METHOD.other;
-  #hasBody = false;
+  #body: RequestBody = 'none';
+  /** Whether the request asks for a WebSocket, which endpoints of HTTP/2 do not get. */
+  #needsHttp1 = false;
   readonly #triedEndpoints: EndpointStats[] = [];
   #hasTriedExcluded = false;
   /** How often endpoints have refused the request. */
   #refusals = 0;
   /** The bytes that a new connection sends first. */
   #unsent: Uint8Array | undefined;
-  /** The trailers of a complete body for HTTP/2. */
+  /** The trailers of a complete body that has no framing. */
   #trailers: Uint8Array | undefined;
   /** How many bytes of the request the carrier has copied. 0 if the copy is not complete, -1 before the first byte. */
   #copiedBytes = -1;
@@ -135,10 +121,11 @@ export class EndpointRequest implements Exchange, Sink {
     this.#upstream = upstream;
   }
 
-  /** Begins a request with this method (`METHOD`). The owner then sends the head and the body, and calls `complete`. */
-  begin(method: number, hasBody: boolean): void {
+  /** Begins a request. The owner then sends the head and the body, and calls `complete`. */
+  begin({ method, body, isWebSocket }: Pick<CurrentRequest, 'method' | 'body' | 'isWebSocket'>): void {
     this.#method = method;
-    this.#hasBody = hasBody;
+    this.#body = body;
+    this.#needsHttp1 = isWebSocket;
     // Not `length = 0`, because this is a call into the runtime of V8.
     while (this.#triedEndpoints.length > 0) this.#triedEndpoints.pop();
     this.#hasTriedExcluded = false;
@@ -164,9 +151,9 @@ export class EndpointRequest implements Exchange, Sink {
     this.#write(carrier, bytes);
   }
 
-  /** Ends a body for HTTP/2. The trailers are complete lines `name: value` with CRLF. */
+  /** Ends a body that `CurrentRequest` does not frame. The trailers are complete lines `name: value` with CRLF. */
   sendEnd(trailers: Uint8Array): void {
-    if (!this.#hasBody) return;
+    if (this.#body === 'none') return;
     this.#trailers = trailers;
     if (this.#carrier?.isConnected === true) this.#carrier.sendEnd(trailers);
   }
@@ -253,6 +240,9 @@ export class EndpointRequest implements Exchange, Sink {
         this.#context.onConnectError(errno);
         this.tryNextEndpoint('connect-failed', errno);
         return;
+      case 'other-version':
+        this.#useOtherVersion();
+        return;
       case 'refused':
       case 'reset':
       case 'closed':
@@ -267,6 +257,14 @@ export class EndpointRequest implements Exchange, Sink {
 
   onThrow(thrown: unknown): void {
     this.#owner.onThrow(thrown);
+  }
+
+  /** Sends the request to the same endpoint, of which now is known that it speaks HTTP/1.1. */
+  #useOtherVersion(): void {
+    const carrier = this.#releaseCarrier();
+    if (carrier !== undefined) this.#upstream.onConnected(carrier.stats);
+    this.#triedEndpoints.pop();
+    this.#connect('connect-failed', 'first');
   }
 
   #onClosed(failure: EndpointFailure, resetCode: number | undefined): void {
@@ -296,7 +294,7 @@ export class EndpointRequest implements Exchange, Sink {
     // RFC 9110 §9.2.2: a request may be repeated if it is known that the original request was never applied.
     if (carrier.unsentBytes >= this.#copiedBytes) return true;
     // RFC 9110 §9.2.2: otherwise only if its method is idempotent. A body that was sent is never sent again.
-    return !this.#hasBody && isIdempotent(this.#method);
+    return this.#body === 'none' && isIdempotent(this.#method);
   }
 
   /** Connects to an endpoint. `failure` is the reason of the answer if there is none to try. */
@@ -327,13 +325,14 @@ export class EndpointRequest implements Exchange, Sink {
   /** Takes or opens a connection. Returns false if the endpoint has its maximum number of connections. */
   #connectTo(stats: EndpointStats, tls: EndpointTls | undefined, mayReuse: boolean): boolean {
     const window = this.#owner.currentWindow();
-    const isHttp2 = endpointsSpeakHttp2(this.#upstream.route);
+    const offersHttp2 = tls?.offersHttp2To(stats) === true && !this.#needsHttp1;
+    const isHttp2 = offersHttp2 || endpointsSpeakHttp2(this.#upstream.route);
     const carrier = this.#context.endpointConnections.carrierTo(stats, { window, tls, isHttp2, mayReuse });
     if (carrier === undefined) return false;
     this.#sentAt = Number.NaN;
     stats.activeConnections += 1;
     this.#carrier = carrier;
-    carrier.begin(this, this.#method, this.#hasBody);
+    carrier.begin(this, this.#method, this.#body);
     if (!carrier.isConnected) this.#owner.onConnecting();
     else if (this.#unsent !== undefined) this.#sendUnsent(carrier);
     return true;

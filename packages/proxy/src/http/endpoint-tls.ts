@@ -11,10 +11,12 @@ import type { HandshakeQueue } from '../accept/handshake-queue.ts';
 import type { RelayContext } from '../relay/session.ts';
 import type { TcpStream, TcpTransport } from '../transport/tcp-transport.ts';
 import { loadNodeTls } from '../transport/tls/node-tls.ts';
+import type { TlsClientOptions } from '../transport/tls/tls-stream.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { EndpointHandshake, type HandshakeOwner } from './endpoint-handshake.ts';
 
 const HTTP_1_1 = 'http/1.1';
+const HTTP_2 = 'h2';
 
 /**
  * TLS to the endpoints of one upstream: which certificates are accepted, which certificate the endpoints get, and the
@@ -29,6 +31,8 @@ export class EndpointTls {
   readonly #queue: HandshakeTurns['queue'];
   readonly #context: SecureContext;
   readonly #sessions = new WeakMap<EndpointStats, Buffer>();
+  /** Endpoints that have chosen HTTP/1.1 although HTTP/2 was offered. */
+  readonly #http1Endpoints = new WeakSet<EndpointStats>();
 
   /** `key` is the private key of the certificate of the terms. Throws if OpenSSL does not accept a certificate. */
   constructor(terms: CompleteTerms, key: string | undefined, { queue, tenant }: HandshakeTurns) {
@@ -55,12 +59,39 @@ export class EndpointTls {
     );
   }
 
-  /** Connects to an endpoint for `owner`, and begins a TLS session. */
+  /** Whether HTTP/2 is offered to the endpoint. */
+  offersHttp2To(stats: EndpointStats): boolean {
+    return !this.#http1Endpoints.has(stats);
+  }
+
+  /** Connects to an endpoint for `owner`, and begins a TLS session that offers only HTTP/1.1. */
   connect(stats: EndpointStats, owner: HandshakeOwner, transport: TcpTransport): TcpStream {
+    return this.#connect(stats, owner, { transport, alpn: [HTTP_1_1], onProtocol: () => undefined });
+  }
+
+  /** The same, but offers HTTP/2 and HTTP/1.1. `onChosen` is called just before `onConnect`. */
+  connectWithHttp2(
+    stats: EndpointStats,
+    owner: HandshakeOwner,
+    { transport, onChosen }: { readonly transport: TcpTransport; onChosen(isHttp2: boolean): void },
+  ): TcpStream {
+    const onProtocol = (protocol: string | undefined): void => {
+      // RFC 9113 §3.2: without ALPN, a server with TLS does not speak HTTP/2.
+      if (protocol !== HTTP_2) this.#http1Endpoints.add(stats);
+      onChosen(protocol === HTTP_2);
+    };
+    return this.#connect(stats, owner, { transport, alpn: [HTTP_2, HTTP_1_1], onProtocol });
+  }
+
+  #connect(
+    stats: EndpointStats,
+    owner: HandshakeOwner,
+    { transport, ...offer }: Pick<TlsClientOptions, 'alpn' | 'onProtocol'> & { readonly transport: TcpTransport },
+  ): TcpStream {
     const tls = {
       context: this.#context,
       serverName: this.serverName,
-      alpn: HTTP_1_1,
+      ...offer,
       session: this.#sessions.get(stats),
       onSession: (session: Buffer): void => void this.#sessions.set(stats, session),
     };

@@ -9,7 +9,7 @@ import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { type AnswerReason, CurrentRequest, type RequestConnection, SWITCHING_PROTOCOLS } from './current-request.ts';
-import { EndpointRequest, type RequestOwner } from './endpoint-request.ts';
+import { EndpointRequest } from './endpoint-request.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
 import type { RequestHeadParser } from './h1/request-head.ts';
@@ -27,6 +27,7 @@ import type { ErrorReason } from './passes/error-answer.ts';
 import type { ResponseHead } from './passes/response-passes.ts';
 import { reasonForRefusal } from './refusal-reason.ts';
 import type { ResponseSource } from './request-carrier.ts';
+import type { RequestOwner } from './request-owner.ts';
 import type { Phase } from './session-phase.ts';
 import { output } from './worker-memory.ts';
 
@@ -187,7 +188,7 @@ export class HttpSession
     this.startIdleTimeout();
     this.#request.cookieEndpoint = this.#current.cookieEndpoint;
     this.beginLog(head, reason === undefined ? this.#request : undefined);
-    if (reason === undefined) this.#request.begin(this.#current.method, this.#current.hasBody);
+    if (reason === undefined) this.#request.begin(this.#current);
     else if (reason === 'redirect') this.#redirect(head);
     else this.#failRequest(reason);
     return 'body';

@@ -29,8 +29,16 @@ export interface Exchange {
 /**
  * `closed`: no byte of a head has arrived since the last head. `cut-off`: a part of a head or of a body has arrived.
  * `refused`: the endpoint says that it has not processed the request. `reset`: the endpoint has reset the stream.
+ * `other-version`: the endpoint is connected, but does not speak this version of HTTP. Nothing was sent.
  */
-export type EndpointFailure = 'not-connected' | 'closed' | 'cut-off' | 'invalid-response' | 'refused' | 'reset';
+export type EndpointFailure =
+  | 'not-connected'
+  | 'closed'
+  | 'cut-off'
+  | 'invalid-response'
+  | 'refused'
+  | 'reset'
+  | 'other-version';
 
 export interface FailureDetails {
   /** The errno name of a failure of the connection. */
@@ -41,13 +49,16 @@ export interface FailureDetails {
 
 export const NO_DETAILS: FailureDetails = {};
 
+/**
+ * The body of a request in the form of HTTP/1.1. `unframed`: the head says that the body is chunked, but the body comes
+ * without chunks, and `sendEnd` ends the body. `framed`: all others; `sendEnd` ends them too if the endpoint may get HTTP/2.
+ */
+export type RequestBody = 'none' | 'framed' | 'unframed';
+
 /** Where the response comes from. */
 export type ResponseSource = Pick<TcpStream, 'readStart' | 'readStop' | 'awaitsDrain' | 'bufferedBytes' | 'setWindow'>;
 
-/**
- * What carries one request at a time to an endpoint: a connection of HTTP/1.1, or a stream of HTTP/2. Takes the request in
- * the form of HTTP/1.1; a stream takes the body without chunks.
- */
+/** What carries one request at a time to an endpoint: a connection of HTTP/1.1, or a stream of HTTP/2. */
 export interface RequestCarrier {
   readonly stats: EndpointStats;
   readonly isConnected: boolean;
@@ -57,10 +68,10 @@ export interface RequestCarrier {
   /** How many bytes that were sent cannot have reached the endpoint, if the connection carries nothing else. */
   readonly unsentBytes: number;
   /** Carries a request from now on. `method` (`METHOD`) decides which responses have no body. */
-  begin(exchange: Exchange, method: number, hasBody: boolean): void;
+  begin(exchange: Exchange, method: number, body: RequestBody): void;
   /** Sends bytes. The first call has the complete head. */
   send(bytes: Uint8Array): void;
-  /** Ends a body without chunks. The trailers are complete lines `name: value` with CRLF. */
+  /** Ends a body. The trailers are complete lines `name: value` with CRLF. */
   sendEnd(trailers: Uint8Array): void;
   /** Sends FIN after the bytes of another protocol. */
   shutdown(): void;

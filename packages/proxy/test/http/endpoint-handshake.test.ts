@@ -147,7 +147,7 @@ function tenantOf(queue: QueueInTest, transport: TcpTransport, endpoint: TlsEndp
   return Object.assign(state, {
     connect() {
       last = connections.open(stats, 'full', tls);
-      last?.begin(exchange, METHOD.get);
+      last?.begin(exchange, METHOD.get, 'none');
     },
     reset: () => last?.reset(),
   });

@@ -42,10 +42,9 @@ export class DataSender {
   send(stream: Http2Stream, bytes: Uint8Array, start: number, end: number, endsStream: boolean): number {
     this.assertOpen(stream);
     if (stream.pending !== undefined) {
-      stream.pending = Buffer.concat([stream.pending.subarray(stream.pendingStart), bytes.subarray(start, end)]);
-      stream.pendingStart = 0;
+      appendPending(stream, bytes, start, end);
       stream.endsAfterPending = endsStream;
-      return stream.pending.length;
+      return stream.pendingEnd - stream.pendingStart;
     }
     let at = start;
     while (at < end && this.#canSend(stream)) at = this.#sendFrame(stream, bytes, at, end, endsStream);
@@ -53,6 +52,7 @@ export class DataSender {
       // `slice` of a Buffer would not copy.
       stream.pending = new Uint8Array(bytes.subarray(at, end));
       stream.pendingStart = 0;
+      stream.pendingEnd = end - at;
       stream.endsAfterPending = endsStream;
       this.#waiting.push(stream);
       return end - at;
@@ -120,8 +120,8 @@ export class DataSender {
       passed = 0;
       const bytes = stream.pending as Uint8Array;
       const endsStream = stream.endsAfterPending && stream.pendingTrailers === undefined;
-      stream.pendingStart = this.#sendFrame(stream, bytes, stream.pendingStart, bytes.length, endsStream);
-      if (stream.pendingStart < bytes.length) this.#nextTurn += 1;
+      stream.pendingStart = this.#sendFrame(stream, bytes, stream.pendingStart, stream.pendingEnd, endsStream);
+      if (stream.pendingStart < stream.pendingEnd) this.#nextTurn += 1;
       else {
         waiting.splice(this.#nextTurn, 1);
         this.#finishPending(stream, endsStream);
@@ -164,6 +164,22 @@ export class DataSender {
     this.#owner.onDataSent(length);
     return frameEnd;
   }
+}
+
+/** Adds data to those that wait. The memory grows by half at least, because the data may come byte by byte. */
+function appendPending(stream: Http2Stream, bytes: Uint8Array, start: number, end: number): void {
+  const { pending, pendingStart, pendingEnd } = stream;
+  const waiting = pendingEnd - pendingStart;
+  const length = end - start;
+  if (pending === undefined || pending.length - pendingEnd < length) {
+    const larger = new Uint8Array(waiting + Math.max(length, waiting >> 1));
+    if (pending !== undefined) larger.set(pending.subarray(pendingStart, pendingEnd));
+    stream.pending = larger;
+    stream.pendingStart = 0;
+    stream.pendingEnd = waiting;
+  }
+  stream.pending?.set(bytes.subarray(start, end), stream.pendingEnd);
+  stream.pendingEnd += length;
 }
 
 /** Returns the code of the error that a WINDOW_UPDATE is. `window` is the window afterwards. */

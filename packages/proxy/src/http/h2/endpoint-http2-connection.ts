@@ -1,5 +1,7 @@
 import type { EndpointStats } from '@weir/model/data-plane';
-import type { StreamEvents, TcpStream, TcpTransport, Window } from '../../transport/tcp-transport.ts';
+import type { TcpStream, TcpTransport, Window } from '../../transport/tcp-transport.ts';
+import type { HandshakeOwner } from '../endpoint-handshake.ts';
+import type { EndpointTls } from '../endpoint-tls.ts';
 import { Http2Connection } from './connection.ts';
 import type { ConnectionHandler } from './connection-handler.ts';
 import { EndpointStream } from './endpoint-stream.ts';
@@ -13,17 +15,29 @@ export interface EndpointHttp2ConnectionOwner {
   onConnectionClosing(connection: EndpointHttp2Connection): void;
   /** Called once, when the connection is closed. */
   onConnectionEnd(connection: EndpointHttp2Connection): void;
+  /** Called after `onConnectionEnd` if the endpoint has chosen HTTP/1.1. The owner gets the stream. */
+  onHttp1(connection: EndpointHttp2Connection): void;
+}
+
+export interface EndpointHttp2ConnectionOptions {
+  readonly transport: TcpTransport;
+  readonly window: Window;
+  readonly tls: EndpointTls | undefined;
+  readonly owner: EndpointHttp2ConnectionOwner;
 }
 
 /** One connection of HTTP/2 to an endpoint, which carries many requests of one Service at a time. */
-export class EndpointHttp2Connection implements StreamEvents, ConnectionHandler, ByteSink {
+export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandler, ByteSink {
   readonly stats: EndpointStats;
   readonly http2: Http2Connection;
   /** The value of `:scheme`. */
-  readonly scheme = 'http';
+  readonly scheme: 'http' | 'https';
+  /** The TLS of the connection; undefined for a connection without TLS. */
+  readonly tls: EndpointTls | undefined;
+  /** Replaced by the encrypted stream when a TLS handshake begins. */
+  stream: TcpStream;
   /** The tick since which the connection is idle or, if later, closing. Written by the owner. */
   idleSince = 0;
-  readonly #stream: TcpStream;
   readonly #owner: EndpointHttp2ConnectionOwner;
   #window: Window;
   /** Requests whose heads are not sent yet. */
@@ -35,12 +49,13 @@ export class EndpointHttp2Connection implements StreamEvents, ConnectionHandler,
   #isConnected = false;
   #isClosing = false;
   #isLost = false;
+  /** Whether the endpoint speaks HTTP/2. Without TLS, this is known before. */
+  #isHttp2 = true;
 
-  constructor(
-    stats: EndpointStats,
-    { transport, window, owner }: { transport: TcpTransport; window: Window; owner: EndpointHttp2ConnectionOwner },
-  ) {
+  constructor(stats: EndpointStats, { transport, window, tls, owner }: EndpointHttp2ConnectionOptions) {
     this.stats = stats;
+    this.tls = tls;
+    this.scheme = tls === undefined ? 'http' : 'https';
     this.#owner = owner;
     this.#window = window;
     this.http2 = new Http2Connection({
@@ -49,7 +64,15 @@ export class EndpointHttp2Connection implements StreamEvents, ConnectionHandler,
       handler: this,
       now: () => transport.turns.nowMs,
     });
-    this.#stream = transport.connect(stats.endpoint, this, window);
+    this.stream =
+      tls === undefined
+        ? transport.connect(stats.endpoint, this, window)
+        : tls.connectWithHttp2(stats, this, {
+            transport,
+            onChosen: (isHttp2) => {
+              this.#isHttp2 = isHttp2;
+            },
+          });
   }
 
   get isConnected(): boolean {
@@ -58,6 +81,10 @@ export class EndpointHttp2Connection implements StreamEvents, ConnectionHandler,
 
   /** Whether the connection to the endpoint has ended. */
   get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  get hasEnded(): boolean {
     return this.#isLost;
   }
 
@@ -70,7 +97,7 @@ export class EndpointHttp2Connection implements StreamEvents, ConnectionHandler,
     if (this.#isClosing || this.#isLost || this.http2.freeStreams <= this.#reserved.size) return undefined;
     if (window !== this.#window) {
       this.#window = window;
-      this.#stream.setWindow?.(window);
+      this.stream.setWindow?.(window);
     }
     const stream = new EndpointStream(this);
     this.#reserved.add(stream);
@@ -97,11 +124,14 @@ export class EndpointHttp2Connection implements StreamEvents, ConnectionHandler,
     try {
       this.http2.flush();
     } catch (thrown) {
-      this.onThrow(this.#stream, thrown);
+      this.onThrow(this.stream, thrown);
     }
   };
 
-  /** Must be called before an event is delivered to the exchange of a stream. */
+  /**
+   * Must be called before an event is delivered to the exchange of a stream. Ends the read of the stream before, because the
+   * sessions of this thread share their output.
+   */
   enter(stream: EndpointStream): void {
     if (this.#reading === stream) return;
     const before = this.#reading;
@@ -126,16 +156,30 @@ export class EndpointHttp2Connection implements StreamEvents, ConnectionHandler,
   /** Ends the connection at once. All requests fail. */
   reset(): void {
     this.#lose(undefined);
-    this.#stream.reset();
+    this.stream.reset();
   }
 
   // The transport.
 
   onConnect(): void {
+    if (!this.#isHttp2) {
+      this.#changeToHttp1();
+      return;
+    }
     this.#isConnected = true;
-    this.#stream.readStart();
+    this.stream.readStart();
     this.http2.start();
     for (const stream of this.#reserved) stream.onConnected();
+    this.#leave();
+  }
+
+  /** Gives the stream to a connection of HTTP/1.1, and sends the requests that wait to such connections. */
+  #changeToHttp1(): void {
+    this.#isLost = true;
+    this.#owner.onConnectionEnd(this);
+    this.#owner.onHttp1(this);
+    for (const stream of this.#reserved) stream.onOtherVersion();
+    this.#reserved.clear();
     this.#leave();
   }
 
@@ -182,7 +226,7 @@ export class EndpointHttp2Connection implements StreamEvents, ConnectionHandler,
   // The engine.
 
   write(bytes: Uint8Array): number {
-    const stream = this.#stream;
+    const { stream } = this;
     if (this.#isLost) return 0;
     const most = stream.maxWriteBytes ?? Number.POSITIVE_INFINITY;
     for (let at = 0; at < bytes.length; at += most) stream.write(bytes.subarray(at, Math.min(bytes.length, at + most)));
@@ -212,7 +256,7 @@ export class EndpointHttp2Connection implements StreamEvents, ConnectionHandler,
   #shutdown(): void {
     if (this.#isClosing || this.#isLost) return;
     this.#isClosing = true;
-    this.#stream.shutdown();
+    this.stream.shutdown();
     this.#owner.onConnectionClosing(this);
   }
 }

@@ -1,5 +1,6 @@
 import { type EndpointStats, EXCLUDED } from '@weir/model/data-plane';
 import type { TcpTransport, Window } from '../../transport/tcp-transport.ts';
+import type { EndpointTls } from '../endpoint-tls.ts';
 import { EndpointHttp2Connection, type EndpointHttp2ConnectionOwner } from './endpoint-http2-connection.ts';
 import type { EndpointStream } from './endpoint-stream.ts';
 
@@ -21,27 +22,33 @@ export class EndpointHttp2Connections implements EndpointHttp2ConnectionOwner {
   /** The connections that are not closing. */
   readonly #byEndpoint = new Map<EndpointStats, EndpointHttp2Connection[]>();
   readonly #closing = new Set<EndpointHttp2Connection>();
+  readonly onHttp1: (connection: EndpointHttp2Connection) => void;
   #now = 0;
   #isDraining = false;
 
-  constructor(transport: TcpTransport) {
+  /** `onHttp1` gets the connections whose endpoints have chosen HTTP/1.1. */
+  constructor(transport: TcpTransport, onHttp1: (connection: EndpointHttp2Connection) => void) {
     this.#transport = transport;
+    this.onHttp1 = onHttp1;
   }
 
-  /** Returns a stream to an endpoint; undefined if all connections that the endpoint may have are full. */
-  streamTo(stats: EndpointStats, window: Window): EndpointStream | undefined {
-    let connections = this.#byEndpoint.get(stats);
-    if (connections === undefined) {
-      connections = [];
-      this.#byEndpoint.set(stats, connections);
-    }
+  /**
+   * Returns a stream to an endpoint; undefined if all connections that the endpoint may have are full. Closes connections
+   * with other TLS, because their certificates were verified with other CAs.
+   */
+  streamTo(stats: EndpointStats, window: Window, tls: EndpointTls | undefined): EndpointStream | undefined {
+    const connections = this.#connectionsTo(stats);
+    let hasOtherTls = false;
     for (const connection of connections) {
-      const stream = connection.reserve(window);
+      const stream = connection.tls === tls ? connection.reserve(window) : undefined;
       if (stream !== undefined) return stream;
+      hasOtherTls ||= connection.tls !== tls;
     }
+    if (hasOtherTls) for (const connection of [...connections]) if (connection.tls !== tls) connection.close();
     if (connections.length >= MAX_HTTP2_CONNECTIONS_PER_ENDPOINT) return undefined;
-    const connection = new EndpointHttp2Connection(stats, { transport: this.#transport, window, owner: this });
-    connections.push(connection);
+    const connection = new EndpointHttp2Connection(stats, { transport: this.#transport, window, tls, owner: this });
+    // Not `connections`: that list may have been removed with its last connection.
+    this.#connectionsTo(stats).push(connection);
     return connection.reserve(window);
   }
 
@@ -79,6 +86,15 @@ export class EndpointHttp2Connections implements EndpointHttp2ConnectionOwner {
     this.#isDraining = true;
     for (const connections of [...this.#byEndpoint.values()])
       for (const connection of [...connections]) if (connection.isIdle) connection.close();
+  }
+
+  #connectionsTo(stats: EndpointStats): EndpointHttp2Connection[] {
+    let connections = this.#byEndpoint.get(stats);
+    if (connections === undefined) {
+      connections = [];
+      this.#byEndpoint.set(stats, connections);
+    }
+    return connections;
   }
 
   #remove(connection: EndpointHttp2Connection): void {

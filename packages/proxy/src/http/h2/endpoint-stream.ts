@@ -6,6 +6,7 @@ import {
   type Exchange,
   type FailureDetails,
   NO_DETAILS,
+  type RequestBody,
   type RequestCarrier,
   type ResponseSource,
 } from '../request-carrier.ts';
@@ -24,7 +25,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
   readonly isReused: boolean;
   readonly #connection: EndpointHttp2Connection;
   #exchange: Exchange | undefined;
-  /** The exchange whose events are being delivered, which also learns the end of the read. */
+  /** The exchange that has got a part of the response, and must learn the end of the read. */
   #readExchange: Exchange | undefined;
   #method: number = METHOD.other;
   #hasBody = false;
@@ -61,10 +62,10 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
     return 0;
   }
 
-  begin(exchange: Exchange, method: number, hasBody: boolean): void {
+  begin(exchange: Exchange, method: number, body: RequestBody): void {
     this.#exchange = exchange;
     this.#method = method;
-    this.#hasBody = hasBody;
+    this.#hasBody = body !== 'none';
   }
 
   send(bytes: Uint8Array): void {
@@ -181,6 +182,10 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
     this.#fail('not-connected', { errno });
   }
 
+  onOtherVersion(): void {
+    this.#fail('other-version', NO_DETAILS);
+  }
+
   onThrow(thrown: unknown): void {
     const exchange = this.#exchange;
     this.reset();
@@ -191,6 +196,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
 
   onResponse(_stream: Http2Stream, head: DecodedHead): void {
     this.#deliver((exchange) => {
+      this.#readExchange = exchange;
       if (exchange.onResponseHead(head) !== undefined || this.#exchange === undefined) return;
       this.#reset(ERROR.cancel);
       this.#fail('invalid-response', NO_DETAILS);
@@ -201,7 +207,8 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
     this.#unconsumedBytes += end - start;
     const exchange = this.#exchange;
     if (exchange === undefined) return;
-    this.#enter(exchange);
+    this.#connection.enter(this);
+    this.#readExchange = exchange;
     try {
       exchange.onResponseData(bytes, start, end);
     } catch (thrown) {
@@ -221,6 +228,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
   #finish(trailers: HeadFields | undefined): void {
     this.#deliver((exchange) => {
       this.#exchange = undefined;
+      this.#readExchange = exchange;
       exchange.onResponseEnd(trailers, true);
     });
   }
@@ -242,6 +250,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
   #fail(failure: EndpointFailure, details: FailureDetails): void {
     this.#deliver((exchange) => {
       this.#exchange = undefined;
+      this.#readExchange = undefined;
       exchange.onFailed(failure, details);
     });
   }
@@ -249,7 +258,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
   #deliver(event: (exchange: Exchange) => void): void {
     const exchange = this.#exchange;
     if (exchange === undefined) return;
-    this.#enter(exchange);
+    this.#connection.enter(this);
     // An exception ends only the request in which it was thrown.
     try {
       event(exchange);
@@ -257,11 +266,5 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
       this.reset();
       exchange.onThrow(thrown);
     }
-  }
-
-  /** Before an event of another stream, the connection calls `endRead`, because the sessions share the output of the thread. */
-  #enter(exchange: Exchange): void {
-    this.#readExchange = exchange;
-    this.#connection.enter(this);
   }
 }

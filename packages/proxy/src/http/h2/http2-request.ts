@@ -8,7 +8,7 @@ import { ticksFor } from '../../relay/timeout-wheel.ts';
 import type { Window } from '../../transport/tcp-transport.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
 import { type AnswerReason, CurrentRequest, type RequestConnection, SWITCHING_PROTOCOLS } from '../current-request.ts';
-import { EndpointRequest, type RequestOwner } from '../endpoint-request.ts';
+import { EndpointRequest } from '../endpoint-request.ts';
 import type { HeadFields } from '../h1/head-fields.ts';
 import type { RequestHeadRefusal } from '../h1/refusals.ts';
 import type { HttpConnectionOptions } from '../http-connection.ts';
@@ -17,6 +17,7 @@ import type { ErrorReason } from '../passes/error-answer.ts';
 import type { ForwardedPeer } from '../passes/forwarded.ts';
 import type { ResponseHead } from '../passes/response-passes.ts';
 import { reasonForRefusal } from '../refusal-reason.ts';
+import type { RequestOwner } from '../request-owner.ts';
 import type { RoutedTo } from '../request-router.ts';
 import { edit, output } from '../worker-memory.ts';
 import type { DecodedHead } from './decoded-head.ts';
@@ -112,7 +113,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
       this.#request = new EndpointRequest(this, { context: this.#context, upstream: this.upstream, client });
       this.#request.cookieEndpoint = this.#current.cookieEndpoint;
       if (this.logged !== undefined) this.logged.request = this.#request;
-      this.#request.begin(this.#current.method, this.#current.hasBody);
+      this.#request.begin(this.#current);
       if (this.#request !== undefined) flush(this.#request);
     }
   }

@@ -47,6 +47,7 @@ export class Http2Session
   #isReading = false;
   /** What the client has sent and waits for its turn. At most one read. */
   #unread: Uint8Array | undefined;
+  #willFlush = false;
 
   constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
     super(client, info, { ...options, byteCounters: frameCounters });
@@ -195,10 +196,17 @@ export class Http2Session
     return this.client.queuedBytes;
   }
 
-  /** Sends the frames that a request has written, unless they are sent at the end of the present event anyway. */
+  /** Sends the frames that a request has written, together with those of the other events of this turn. */
   flush(): void {
-    if (!this.#isReading && !this.isEnded) this.connection.flush();
+    if (this.#isReading || this.#willFlush || this.isEnded) return;
+    this.#willFlush = true;
+    queueMicrotask(this.#flushNow);
   }
+
+  readonly #flushNow = (): void => {
+    this.#willFlush = false;
+    if (!this.isEnded) this.guarded(() => this.connection.flush());
+  };
 
   mayRead(request: Http2Request): boolean {
     if (this.mayReadEndpoint()) return true;

@@ -54,9 +54,10 @@ export class Http2Stream {
   receivedBytes = 0;
   /** The bytes of header blocks and DATA that have left the stream. */
   sentBytes = 0;
-  /** Data that waits for a window or for the transport. */
+  /** Data that waits for a window or for the transport, from `pendingStart` to `pendingEnd`. */
   pending: Uint8Array | undefined;
   pendingStart = 0;
+  pendingEnd = 0;
   /** Whether the stream ends after the pending data. */
   endsAfterPending = false;
   /** The lines of trailers that follow the pending data. */

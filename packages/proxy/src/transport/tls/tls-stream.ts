@@ -98,14 +98,16 @@ export interface TlsClientOptions {
   readonly context: SecureContext;
   /** The server name in the ClientHello, which the server's certificate must contain. */
   readonly serverName: string;
-  /** The protocol for ALPN. */
-  readonly alpn: string;
+  /** The protocols that are offered with ALPN, in the order of preference. */
+  readonly alpn: readonly string[];
   /** A session of an earlier connection with the same `context` and `serverName`. */
   readonly session: Buffer | undefined;
   /** Called with each session that the server offers for resumption. */
   onSession(session: Buffer): void;
   /** Called when the server has sent more of its handshake, see `StartTlsOptions`. */
   onInput(): void;
+  /** Called just before `onConnect` with the protocol that the server has chosen; undefined if it has chosen none. */
+  onProtocol(protocol: string | undefined): void;
 }
 
 /**
@@ -115,7 +117,7 @@ export interface TlsClientOptions {
  */
 export function startClientTls(
   from: DetachableStream,
-  { context, serverName, alpn, session, onSession, onInput }: TlsClientOptions,
+  { context, serverName, alpn, session, onSession, onInput, onProtocol }: TlsClientOptions,
   events: StreamEvents,
 ): HandshakingStream {
   const { socket: raw, input } = from.detach();
@@ -125,7 +127,7 @@ export function startClientTls(
       socket: raw,
       secureContext: context,
       servername: serverName,
-      ALPNProtocols: [alpn],
+      ALPNProtocols: [...alpn],
       rejectUnauthorized: true,
       ...(session === undefined ? {} : { session }),
     }),
@@ -135,6 +137,7 @@ export function startClientTls(
   raw.on('error', (error: NodeJS.ErrnoException) => failWith(socket, error.code ?? 'ECONNRESET'));
   if (input !== undefined) holdInput(socket, input, onInput);
   socket.on('session', onSession);
+  socket.once('secureConnect', () => onProtocol(socket.alpnProtocol || undefined));
   socket.once('secureConnect', onSecure);
   return { stream, readInput: () => readInput(socket) };
 }

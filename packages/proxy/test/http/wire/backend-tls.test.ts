@@ -2,7 +2,14 @@
 // reused.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:https';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  connect as connectHttp2,
+  createSecureServer,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2';
+import { createServer, request as httpsRequest, type Server } from 'node:https';
 import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
@@ -225,3 +232,124 @@ for (const { name: transportName, transport } of TRANSPORTS) {
     });
   });
 }
+
+interface Seen {
+  readonly version: string;
+  readonly scheme: string | undefined;
+  readonly body: string;
+  readonly trailer: string | undefined;
+}
+
+/** An endpoint that records its requests. With `http2`, it speaks HTTP/2 and HTTP/1.1, and prefers HTTP/2. */
+async function recordingEndpoint(http2: boolean): Promise<AsyncDisposable & { endpoint: Endpoint; seen: Seen[] }> {
+  const seen: Seen[] = [];
+  const options = { cert: POD.chain, key: POD.key };
+  const server = http2 ? createSecureServer({ ...options, allowHTTP1: true }) : createServer(options);
+  server.on(
+    'request',
+    async (
+      request: Http2ServerRequest | (IncomingMessage & { scheme?: string }),
+      response: Http2ServerResponse | ServerResponse,
+    ) => {
+      const body = Buffer.concat(await request.toArray()).toString();
+      const { httpVersion: version, scheme, trailers } = request;
+      seen.push({ version, scheme, body, trailer: String(trailers['x-end']) });
+      response.setHeader('content-length', body.length);
+      response.end(body);
+    },
+  );
+  server.on('upgrade', (request: IncomingMessage, socket: Socket) => {
+    seen.push({ version: request.httpVersion, scheme: undefined, body: 'upgrade', trailer: undefined });
+    socket.end('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    endpoint: { address: '127.0.0.1', port: (server.address() as AddressInfo).port },
+    seen,
+    async [Symbol.asyncDispose]() {
+      server.close();
+    },
+  };
+}
+
+/** Sends a chunked body with a trailer, in several parts, as a client of HTTP/1.1. Returns the body of the answer. */
+async function sendChunked({ host, port }: WorkerInTest, parts: readonly string[]): Promise<string> {
+  const headers = { 'transfer-encoding': 'chunked', trailer: 'x-end', host: 'web.example' };
+  const request = httpsRequest({ host, port, method: 'POST', headers, agent: false, ...TRUSTING_CLIENT });
+  for (const part of parts) await new Promise((resolve) => request.write(part, resolve));
+  request.addTrailers({ 'x-end': 'yes' });
+  request.end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return Buffer.concat(await response.toArray()).toString();
+}
+
+describe('an endpoint that expects TLS', () => {
+  for (const http2 of [true, false]) {
+    const [version, scheme] = http2 ? ['2.0', 'https'] : ['1.1', undefined];
+    test(`gets HTTP/${version} if it chooses HTTP/${version}`, async () => {
+      await using backend = await recordingEndpoint(http2);
+      const service = encryptedAgain([backend.endpoint]);
+      const [port] = service.settings?.tls?.ports ?? [];
+      assert.ok(service.settings?.tls && port);
+      const ports = [{ ...port, alpn: ['h2', 'http/1.1'] }];
+      const settings = { ...service.settings, tls: { ...service.settings.tls, ports } };
+      using worker = await startWorkerInTest({ ...service, settings });
+      const parts = ['first ', BODY, ' last'];
+      assert.equal(await sendChunked(worker, parts), parts.join(''));
+      assert.equal(await sendChunked(worker, []), '');
+      await using client = await connectTo(worker);
+      assert.deepEqual(await ask(client, '/length', BODY), ['200', BODY]);
+      const session = connectHttp2(`https://${worker.host}:${worker.port}`, TRUSTING_CLIENT);
+      const stream = session.request({ ':method': 'POST', ':path': '/', ':authority': 'web.example' });
+      stream.write('some ');
+      stream.end(BODY);
+      assert.equal(Buffer.concat(await stream.toArray()).toString(), `some ${BODY}`);
+      session.destroy();
+      assert.deepEqual(
+        backend.seen,
+        [
+          { body: parts.join(''), trailer: 'yes' },
+          { body: '', trailer: 'yes' },
+          { body: BODY, trailer: 'undefined' },
+          { body: `some ${BODY}`, trailer: 'undefined' },
+        ].map(({ body, trailer }) => ({ version, scheme, body, trailer })),
+      );
+      assert.deepEqual(worker.reported, []);
+    });
+  }
+
+  test('gets no request on a connection of HTTP/2 that was verified with former CAs', async () => {
+    await using backend = await recordingEndpoint(true);
+    using worker = await startWorkerInTest(encryptedAgain([backend.endpoint]));
+    assert.equal(await sendChunked(worker, ['before']), 'before');
+    worker.serve(encryptedAgain([backend.endpoint], { authority: OTHERS }));
+    await using client = await connectTo(worker);
+    assert.equal((await ask(client, '/after'))[0], '502');
+    worker.serve(encryptedAgain([backend.endpoint]));
+    assert.equal(await sendChunked(worker, ['restored']), 'restored');
+    assert.deepEqual(
+      backend.seen.map(({ version, body }) => [version, body]),
+      [
+        ['2.0', 'before'],
+        ['2.0', 'restored'],
+      ],
+    );
+  });
+
+  test('gets WebSockets over HTTP/1.1, whatever it chooses for requests', async () => {
+    await using backend = await recordingEndpoint(true);
+    using worker = await startWorkerInTest(encryptedAgain([backend.endpoint]));
+    assert.equal(await sendChunked(worker, ['x']), 'x');
+    await using client = await connectTo(worker);
+    await client.send('GET / HTTP/1.1\r\nHost: web.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    assert.match((await client.take(/\r\n\r\n/)).toString(), /^HTTP\/1.1 101 /);
+    assert.deepEqual(
+      backend.seen.map(({ version, body }) => [version, body]),
+      [
+        ['2.0', 'x'],
+        ['1.1', 'upgrade'],
+      ],
+    );
+  });
+});
