@@ -52,7 +52,7 @@ describe('HTTP requests under load', needs, () => {
     await host.serve(shop);
     let proxy = await host.startProxy();
     await host.listens();
-    const load = shopLoad(ADDRESS);
+    await using load = shopLoad(ADDRESS);
     expectAnswers(load, ['old'], { api: ['api'], v2: ['web'] });
     load.start();
     await load.answers(ANSWERS);
@@ -107,7 +107,7 @@ describe('HTTP requests under load', needs, () => {
     const options = { node, workers: WORKERS, workerEntry: FAILING_WORKER, fleetSecret: FLEET_SECRET };
     const proxy = await fleet.proxy(options);
     await proxy.ready;
-    const load = shopLoad(ADDRESS);
+    await using load = shopLoad(ADDRESS);
     expectAnswers(load, ['only'], { api: ['api'], v2: ['web'] });
     load.start();
     await load.answers(ANSWERS);

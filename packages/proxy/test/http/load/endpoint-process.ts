@@ -4,16 +4,22 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
+import { createServer as createHttp2Server, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 
 const [generation = '', ...services] = process.argv.slice(2);
+process.setMaxListeners(0);
 const ports: Record<string, number> = {};
 
 for (const service of services) {
-  const server = createServer(answerAs(service)).listen(0, '127.0.0.1');
+  // `api` is an endpoint of HTTP/2 without TLS.
+  const server = service === 'api' ? createHttp2Server() : createServer();
+  server.on('request', answerAs(service));
+  server.on('session', (session: ServerHttp2Session) => process.once('SIGTERM', () => session.close()));
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   ports[service] = (server.address() as AddressInfo).port;
-  process.on('SIGTERM', () => server.close());
+  process.once('SIGTERM', () => server.close());
 }
 process.stdout.write(`${JSON.stringify(ports)}\n`);
 
@@ -22,8 +28,9 @@ function answerAs(service: string): RequestListener {
   return (request, response) => {
     const digest = createHash('sha256');
     request.on('data', (part: Buffer) => digest.update(part));
-    request.on('end', () =>
-      response.end(`${service} ${generation} ${request.headers['x-id']} ${digest.digest('base64url')}`),
-    );
+    request.on('end', () => {
+      const body = `${service} ${generation} ${request.headers['x-id']} ${digest.digest('base64url')}`;
+      response.writeHead(200, { 'content-length': body.length }).end(body);
+    });
   };
 }

@@ -32,7 +32,7 @@ export interface HttpLoadOptions {
   readonly targets: readonly { readonly host: string; readonly path: string }[];
 }
 
-export class HttpLoad {
+export class HttpLoad implements AsyncDisposable {
   /** Which Services and generations may answer a path, such as `web 1`. Written by the test. */
   readonly expected: Map<string, readonly string[]> = new Map();
   /** The number of failed requests by client and cause. */
@@ -83,6 +83,10 @@ export class HttpLoad {
     this.#isStopping = true;
     await Promise.all(this.#running);
     for (const client of this.#options.clients) client.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
   }
 
   /** Returns the next request. */

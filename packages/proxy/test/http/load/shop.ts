@@ -62,6 +62,7 @@ function shopService(name: string, port: number, { endpoints, certificate, prefi
     ...(isSecure ? { certificate: certificateEntryFor(certificate) } : {}),
     settings: {
       httpPorts: [port],
+      ...(name === 'api' ? { http2Ports: [port] } : {}),
       hosts: [HOST],
       ...(name === 'api' ? { pathPrefix: prefix } : {}),
       ...(isSecure ? { tls } : {}),
