@@ -122,7 +122,10 @@ test('shows the message at a listener that Services share, and at most 256 chara
   await fleet.cutOff(SHOP, 'abuse', `a\u0000\nb ${long}`);
   await eventually(async () => assert.equal((await ask(fleet)).status, 403));
   const { body } = await ask(fleet);
-  assert.equal(body, `403 Forbidden\n\nThis service is suspended: a b ${'x'.repeat(251)}…\n`);
+  const message = `This service is suspended: a b ${'x'.repeat(251)}…`;
+  assert.equal(body, `403 Forbidden\n\n${message}\n`);
+  const http2 = await askHttp2(fleet, false);
+  assert.deepEqual([http2.status, JSON.parse(http2.body).message], [403, message]);
 });
 
 test('admits clients of a suspended Service within its limits only', async (context) => {
