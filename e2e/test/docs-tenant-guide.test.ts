@@ -90,7 +90,7 @@ describe('the manifests of the guide are valid', () => {
   });
 });
 
-const httpManifests = ['docs/http.md', 'docs/http-requests.md'].flatMap((page) =>
+const httpManifests = ['docs/http.md', 'docs/http-requests.md', 'docs/grpc.md'].flatMap((page) =>
   fencedBlocks(readPage(page), 'yaml').map(({ text }) => text),
 );
 
