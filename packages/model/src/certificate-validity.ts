@@ -7,7 +7,7 @@ const EXPIRY_NOTICE_MS = 14 * DAY_MS;
 const EXPIRY_NOTICE_SHARE = 1 / 5;
 
 export interface CertificateValidities {
-  /** The early, expiring and expired certificates by `secretPath`, as in `Snapshot.validity`. */
+  /** The early, expiring and expired certificates by `objectPath`, as in `Snapshot.validity`. */
   readonly validity: ReadonlyMap<string, CertificateValidity>;
   /** When `validity` changes next, milliseconds since the epoch; undefined if never. */
   readonly nextChangeAt: number | undefined;
@@ -20,7 +20,7 @@ export function certificateValidityFor(secrets: readonly SecretObject[], now: nu
   for (const { namespace, name, certificate } of secrets) {
     if (certificate?.kind !== 'good') continue;
     const { stage, until } = stageOf(certificate, now);
-    if (stage !== 'good') validity.set(secretPath(namespace, name), stage);
+    if (stage !== 'good') validity.set(objectPath(namespace, name), stage);
     if (until !== undefined) nextChangeAt = Math.min(nextChangeAt ?? until, until);
   }
   return { validity, nextChangeAt };
@@ -40,6 +40,6 @@ function stageOf(
 }
 
 /** Returns `namespace/name`, which is unique because names contain no slash. */
-export function secretPath(namespace: string, name: string): string {
+export function objectPath(namespace: string, name: string): string {
   return `${namespace}/${name}`;
 }

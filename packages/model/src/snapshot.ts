@@ -20,11 +20,11 @@ export interface Snapshot {
   readonly secrets?: readonly SecretObject[];
   /** Namespaces whose Secrets should be readable, but are not, because a permission is missing; absent if there are none. */
   readonly unreadableSecrets?: 'everywhere' | ReadonlySet<string>;
-  /** By `secretPath`, the certificates that are not yet valid, expire soon or have expired; absent if there are none. */
+  /** By `objectPath`, the certificates that are not yet valid, expire soon or have expired; absent if there are none. */
   readonly validity?: ReadonlyMap<string, CertificateValidity>;
   /** ConfigMaps that Services name as error pages or as CAs of their endpoints; absent if there are none. */
   readonly configMaps?: readonly ConfigMapObject[];
-  /** By `secretPath`, the ConfigMaps that Services name, but that are not read yet or cannot be read; absent if there are none. */
+  /** By `objectPath`, the ConfigMaps that Services name, but that are not read yet or cannot be read; absent if there are none. */
   readonly unreadConfigMaps?: ReadonlyMap<string, 'waiting' | 'forbidden' | 'too-many'>;
   /** Problems of the source itself: unreadable files, invalid documents, or kinds that the source has no permission to list. */
   readonly problems: readonly Problem[];
@@ -138,9 +138,9 @@ export interface SecretObject {
   readonly namespace: string;
   readonly name: string;
   /** From `tls.crt` and `tls.key`; null if the Secret has neither. */
-  readonly certificate: CertificatePair | UnusableSecret | null;
+  readonly certificate: CertificatePair | UnusableObject | null;
   /** From `ca.crt`; null if the Secret has none. */
-  readonly authorities: ClientAuthorities | UnusableSecret | null;
+  readonly authorities: ClientAuthorities | UnusableObject | null;
 }
 
 export interface CertificatePair {
@@ -181,8 +181,8 @@ export interface ConfigMapObject {
   readonly namespace: string;
   readonly name: string;
   /** From `ca.crt`; null if the ConfigMap has none. */
-  readonly authorities: ClientAuthorities | UnusableSecret | null;
-  readonly errorPages: { readonly kind: 'good'; readonly pages: ErrorPages } | UnusableSecret;
+  readonly authorities: ClientAuthorities | UnusableObject | null;
+  readonly errorPages: { readonly kind: 'good'; readonly pages: ErrorPages } | UnusableObject;
 }
 
 /**
@@ -194,7 +194,7 @@ export type ErrorPages = Readonly<Record<string, string>>;
 /**
  * `why` continues a sentence that begins with the Secret or the ConfigMap: `has a tls.key that does not belong to its tls.crt`.
  */
-export interface UnusableSecret {
+export interface UnusableObject {
   readonly kind: 'unusable';
   readonly why: string;
 }

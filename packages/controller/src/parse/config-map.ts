@@ -1,7 +1,7 @@
 import type { ConfigMapObject } from '@weir/model';
 import { DNS_LABEL, DNS_SUBDOMAIN, isObject, truncateAt } from './fields.ts';
 import { type ParseResult, parseObject } from './parse-object.ts';
-import { readAuthorities, type SecretValue, unusableSecret } from './secret.ts';
+import { readAuthorities, type SecretValue, unusableObject } from './secret.ts';
 
 const CA_KEY = 'ca.crt';
 
@@ -16,7 +16,7 @@ export function parseConfigMap(raw: unknown): ParseResult<ConfigMapObject> {
       namespace: metadata.requiredText('namespace', DNS_LABEL),
       name: metadata.requiredText('name', DNS_SUBDOMAIN),
       authorities: readAuthorities(readText(values[CA_KEY], CA_KEY)),
-      errorPages: isReadable ? readErrorPages(values, binaryData) : unusableSecret('has data that is not a mapping'),
+      errorPages: isReadable ? readErrorPages(values, binaryData) : unusableObject('has data that is not a mapping'),
     };
   });
 }
@@ -33,14 +33,14 @@ const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/;
 
 function readErrorPages(data: Readonly<Record<string, unknown>>, binaryData: unknown): ConfigMapObject['errorPages'] {
   if (isObject(binaryData) && Object.keys(binaryData).length > 0)
-    return unusableSecret('has binaryData; use data, because error pages are text');
+    return unusableObject('has binaryData; use data, because error pages are text');
   const names = Object.keys(data).filter((name) => name !== CA_KEY);
-  if (names.length === 0) return unusableSecret(`has no error pages; ${PAGE_NAME_HELP}`);
-  if (names.length > MAX_PAGES) return unusableSecret(`has ${names.length} error pages; use at most ${MAX_PAGES}`);
+  if (names.length === 0) return unusableObject(`has no error pages; ${PAGE_NAME_HELP}`);
+  if (names.length > MAX_PAGES) return unusableObject(`has ${names.length} error pages; use at most ${MAX_PAGES}`);
   const pages: Record<string, string> = {};
   for (const name of names.sort()) {
     const why = PAGE_NAME.test(name) ? pageMistake(name, data[name]) : unknownPageText(name);
-    if (why !== undefined) return unusableSecret(why);
+    if (why !== undefined) return unusableObject(why);
     pages[name] = data[name] as string;
   }
   return Object.freeze({ kind: 'good', pages: Object.freeze(pages) });
@@ -70,8 +70,8 @@ const MAX_CA_BYTES = 64 * 1024;
 
 function readText(value: unknown, key: string): SecretValue {
   if (value === undefined || value === null || value === '') return { kind: 'none' };
-  if (typeof value !== 'string') return unusableSecret(`has a ${key} that is not text`);
+  if (typeof value !== 'string') return unusableObject(`has a ${key} that is not text`);
   return value.length > MAX_CA_BYTES
-    ? unusableSecret(`has a ${key} of more than ${MAX_CA_BYTES / 1024} KiB`)
+    ? unusableObject(`has a ${key} of more than ${MAX_CA_BYTES / 1024} KiB`)
     : { kind: 'text', text: value };
 }

@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import type { CertificatePair, ClientAuthorities, SecretObject, UnusableSecret } from '@weir/model';
+import type { CertificatePair, ClientAuthorities, SecretObject, UnusableObject } from '@weir/model';
 import type { Sealer } from '@weir/runtime';
 import { DNS_LABEL, DNS_SUBDOMAIN } from './fields.ts';
 import { ocspValidityOf } from './ocsp-response.ts';
@@ -25,7 +25,7 @@ export function parseSecret(raw: unknown, sealer: Sealer): ParseResult<SecretObj
 }
 
 /** Reads the CAs in a `ca.crt`. Returns null if there is no value. */
-export function readAuthorities(value: SecretValue): ClientAuthorities | UnusableSecret | null {
+export function readAuthorities(value: SecretValue): ClientAuthorities | UnusableObject | null {
   if (value.kind === 'none') return null;
   if (value.kind === 'unusable') return value;
   const certificates = readCertificates(value.text, 'ca.crt');
@@ -33,7 +33,7 @@ export function readAuthorities(value: SecretValue): ClientAuthorities | Unusabl
   const { list } = certificates;
   // A certificate that is not a CA certificate would verify no client, and the user could not find out why.
   const nonCa = list.findIndex((each) => !each.ca);
-  if (nonCa >= 0) return unusableSecret(`has a ca.crt whose certificate ${nonCa + 1} is not a CA certificate`);
+  if (nonCa >= 0) return unusableObject(`has a ca.crt whose certificate ${nonCa + 1} is not a CA certificate`);
   return Object.freeze({ kind: 'good', certificates: list.map(String).join('') });
 }
 
@@ -50,11 +50,11 @@ export interface SecretPair {
 export function readCertificatePair(
   { chain, key, ocsp = NO_VALUE }: SecretPair,
   sealer: Sealer,
-): CertificatePair | UnusableSecret | null {
+): CertificatePair | UnusableObject | null {
   if (chain.kind === 'unusable') return chain;
   if (key.kind === 'unusable') return key;
-  if (chain.kind === 'none') return key.kind === 'none' ? null : unusableSecret('has a tls.key but no tls.crt');
-  if (key.kind === 'none') return unusableSecret('has a tls.crt but no tls.key');
+  if (chain.kind === 'none') return key.kind === 'none' ? null : unusableObject('has a tls.key but no tls.crt');
+  if (key.kind === 'none') return unusableObject('has a tls.crt but no tls.key');
   const certificates = readCertificates(chain.text, 'tls.crt');
   if (certificates.kind === 'unusable') return certificates;
   const { list } = certificates;
@@ -62,14 +62,14 @@ export function readCertificatePair(
   if (read.kind === 'unusable') return read;
   const { privateKey } = read;
   const owner = list.findIndex((each) => each.checkPrivateKey(privateKey));
-  if (owner < 0) return unusableSecret('has a tls.key that does not belong to its tls.crt');
+  if (owner < 0) return unusableObject('has a tls.key that does not belong to its tls.crt');
   if (owner > 0)
-    return unusableSecret(
+    return unusableObject(
       `has a tls.crt in which certificate ${owner + 1} belongs to the tls.key; put this certificate first, followed by the intermediate certificates`,
     );
   const pem = { chain: list.map(String).join(''), key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
   const refusal = openSslErrorFor(pem);
-  if (refusal !== undefined) return unusableSecret(`has a certificate that OpenSSL refuses: ${refusal}`);
+  if (refusal !== undefined) return unusableObject(`has a certificate that OpenSSL refuses: ${refusal}`);
   const keyDigest = publicKeyDigest(list[0].publicKey);
   return Object.freeze({
     kind: 'good',
@@ -114,19 +114,19 @@ const PSS_DIGESTS: ReadonlyMap<string, number> = new Map([
   ['sha512', 64],
 ]);
 
-function readPrivateKey(text: string): { readonly kind: 'key'; readonly privateKey: KeyObject } | UnusableSecret {
+function readPrivateKey(text: string): { readonly kind: 'key'; readonly privateKey: KeyObject } | UnusableObject {
   if (/^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text))
-    return unusableSecret('has a tls.key that is encrypted; use a key without a passphrase');
+    return unusableObject('has a tls.key that is encrypted; use a key without a passphrase');
   if (!text.includes('PRIVATE KEY-----'))
-    return unusableSecret('has a tls.key that does not contain a PEM private key (-----BEGIN PRIVATE KEY-----)');
+    return unusableObject('has a tls.key that does not contain a PEM private key (-----BEGIN PRIVATE KEY-----)');
   let privateKey: KeyObject;
   try {
     privateKey = createPrivateKey(text);
   } catch {
-    return unusableSecret('has a tls.key that is damaged or of an unknown type');
+    return unusableObject('has a tls.key that is damaged or of an unknown type');
   }
   const why = unsupportedKeyReason(privateKey);
-  return why === undefined ? { kind: 'key', privateKey } : unusableSecret(why);
+  return why === undefined ? { kind: 'key', privateKey } : unusableObject(why);
 }
 
 function unsupportedKeyReason({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): string | undefined {
@@ -197,26 +197,26 @@ const PEM_END = '-----END CERTIFICATE-----';
  * Reads the certificates of a Secret's value. Ignores text between the certificates, such as comments or a private key. `key` names
  * the value, such as `tls.crt`.
  */
-export function readCertificates(text: string, key: string): PemCertificates | UnusableSecret {
+export function readCertificates(text: string, key: string): PemCertificates | UnusableObject {
   const blocks = pemBlocksIn(text);
   if (blocks.length > MAX_CERTIFICATES)
-    return unusableSecret(
+    return unusableObject(
       `has more than ${MAX_CERTIFICATES} certificates in its ${key}; remove the ones that are not needed`,
     );
   const list: X509Certificate[] = [];
   for (const [index, block] of blocks.entries()) {
     const certificate = block.endsWith(PEM_END) ? readCertificate(block) : undefined;
     if (certificate === undefined)
-      return unusableSecret(`has a ${key} whose certificate ${index + 1} is damaged or cut off`);
+      return unusableObject(`has a ${key} whose certificate ${index + 1} is damaged or cut off`);
     list.push(certificate);
   }
   const [first, ...others] = list;
   return first === undefined
-    ? unusableSecret(`has a ${key} that does not contain a PEM certificate (${PEM_BEGIN})`)
+    ? unusableObject(`has a ${key} that does not contain a PEM certificate (${PEM_BEGIN})`)
     : { kind: 'certificates', list: [first, ...others] };
 }
 
-export function unusableSecret(why: string): UnusableSecret {
+export function unusableObject(why: string): UnusableObject {
   return Object.freeze({ kind: 'unusable', why });
 }
 
@@ -243,7 +243,7 @@ function readCertificate(pem: string): X509Certificate | undefined {
   }
 }
 
-export type SecretValue = { readonly kind: 'none' } | { readonly kind: 'text'; readonly text: string } | UnusableSecret;
+export type SecretValue = { readonly kind: 'none' } | { readonly kind: 'text'; readonly text: string } | UnusableObject;
 /** The maximum size of a value. Longer values are refused. Leaves about 3 KiB for each of `MAX_CERTIFICATES` certificates. */
 const MAX_VALUE_BYTES = 64 * 1024;
 const NO_VALUE: SecretValue = { kind: 'none' };
@@ -254,17 +254,17 @@ const NO_VALUE: SecretValue = { kind: 'none' };
  */
 export function readSecretValue(raw: unknown, key: string): SecretValue {
   const { data, stringData } = (raw ?? {}) as { data?: unknown; stringData?: unknown };
-  for (const map of [data, stringData]) if (!isMapping(map)) return unusableSecret('has data that is not a mapping');
+  for (const map of [data, stringData]) if (!isMapping(map)) return unusableObject('has data that is not a mapping');
   const plain = (stringData as Mapping | null | undefined)?.[key] ?? null;
   const encoded = (data as Mapping | null | undefined)?.[key] ?? null;
   // As in the API server, `stringData` takes precedence over `data`.
   const value = plain ?? encoded;
   if (value === null || value === '') return NO_VALUE;
-  if (typeof value !== 'string') return unusableSecret(`has a ${key} that is not text`);
+  if (typeof value !== 'string') return unusableObject(`has a ${key} that is not text`);
   if (value.length > MAX_VALUE_BYTES * 2) return tooLongValue(key);
   const bytes = plain === null ? decodeBase64(value) : Buffer.from(value);
   if (bytes === undefined)
-    return unusableSecret(`has a ${key} that is not base64; encode the value, or write it under stringData`);
+    return unusableObject(`has a ${key} that is not base64; encode the value, or write it under stringData`);
   if (bytes.length > MAX_VALUE_BYTES) return tooLongValue(key);
   return bytes.length === 0 ? NO_VALUE : { kind: 'text', text: bytes.toString('latin1') };
 }
@@ -275,8 +275,8 @@ function isMapping(value: unknown): boolean {
   return value === undefined || value === null || (typeof value === 'object' && !Array.isArray(value));
 }
 
-function tooLongValue(key: string): UnusableSecret {
-  return unusableSecret(`has a ${key} of more than ${MAX_VALUE_BYTES / 1024} KiB`);
+function tooLongValue(key: string): UnusableObject {
+  return unusableObject(`has a ${key} of more than ${MAX_VALUE_BYTES / 1024} KiB`);
 }
 
 /** Decodes base64 (RFC 4648, section 4) with optional line breaks. Returns undefined if the text is not base64. */

@@ -1,4 +1,4 @@
-import { secretPath } from '../certificate-validity.ts';
+import { objectPath } from '../certificate-validity.ts';
 import { diffLists } from '../compare.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 import type { ConfigMapObject, ServiceObject, Snapshot } from '../snapshot.ts';
@@ -29,11 +29,11 @@ export class ConfigMapIndex {
     const paths = new Set<string>();
     const { removed, added } = diffLists(this.#configMaps, configMaps);
     for (const { namespace, name } of removed) {
-      this.#byPath.delete(secretPath(namespace, name));
-      paths.add(secretPath(namespace, name));
+      this.#byPath.delete(objectPath(namespace, name));
+      paths.add(objectPath(namespace, name));
     }
     for (const configMap of added) {
-      const path = secretPath(configMap.namespace, configMap.name);
+      const path = objectPath(configMap.namespace, configMap.name);
       this.#byPath.set(path, configMap);
       paths.add(path);
     }
@@ -45,12 +45,12 @@ export class ConfigMapIndex {
   }
 
   find(namespace: string, name: string): ConfigMapObject | undefined {
-    return this.#byPath.get(secretPath(namespace, name));
+    return this.#byPath.get(objectPath(namespace, name));
   }
 
   /** Returns why a ConfigMap is not read, such as `cannot be read: …`. Undefined if it was read, or does not exist. */
   unreadText(namespace: string, name: string): string | undefined {
-    switch (this.#unread.get(secretPath(namespace, name))) {
+    switch (this.#unread.get(objectPath(namespace, name))) {
       case undefined:
         return undefined;
       case 'waiting':
@@ -66,7 +66,7 @@ export class ConfigMapIndex {
   errorPagesFor({ uid, namespace }: ServiceObject, { errorPages: name }: ServiceSettings): ErrorPagesResult {
     if (name === undefined) return OWN_PAGES;
     const subject = `ConfigMap "${name}" of annotation weir.dev/error-pages`;
-    const isWaiting = this.#unread.get(secretPath(namespace, name)) === 'waiting';
+    const isWaiting = this.#unread.get(objectPath(namespace, name)) === 'waiting';
     const unread = this.unreadText(namespace, name);
     if (unread !== undefined) return { pages: 'last', message: isWaiting ? undefined : `${subject} ${unread}` };
     const found = this.find(namespace, name)?.errorPages;

@@ -1,9 +1,9 @@
-import { secretPath } from '../certificate-validity.ts';
+import { objectPath } from '../certificate-validity.ts';
 import { diffLists } from '../compare.ts';
 import type { SecretAccess } from '../fleet-settings.ts';
 import type { RefusalReason } from '../reason.ts';
 import { type KeySecret, keySecretsOf, type TlsTermination } from '../settings/service-settings.ts';
-import type { CertificateValidity, SecretObject, ServiceObject, Snapshot, UnusableSecret } from '../snapshot.ts';
+import type { CertificateValidity, SecretObject, ServiceObject, Snapshot, UnusableObject } from '../snapshot.ts';
 import { type CertificateEntry, certificateId } from '../table/entry.ts';
 import { dayOf, minuteOf, periodsOf } from '../usage/period.ts';
 import type { Refusal } from './allocate/port-refusals.ts';
@@ -48,7 +48,7 @@ export class SecretIndex {
   }
 
   /**
-   * Applies the Secrets of a new snapshot. Returns the `secretPath` of each Secret whose content or validity changed. Returns `all` if
+   * Applies the Secrets of a new snapshot. Returns the `objectPath` of each Secret whose content or validity changed. Returns `all` if
    * `unreadableSecrets` changed.
    */
   update({
@@ -61,12 +61,12 @@ export class SecretIndex {
     const paths = new Set<string>();
     const { removed, added } = diffLists(this.#secrets, secrets);
     for (const { namespace, name } of removed) {
-      this.#byPath.delete(secretPath(namespace, name));
-      paths.add(secretPath(namespace, name));
+      this.#byPath.delete(objectPath(namespace, name));
+      paths.add(objectPath(namespace, name));
     }
     for (const secret of added) {
-      this.#byPath.set(secretPath(secret.namespace, secret.name), secret);
-      paths.add(secretPath(secret.namespace, secret.name));
+      this.#byPath.set(objectPath(secret.namespace, secret.name), secret);
+      paths.add(objectPath(secret.namespace, secret.name));
     }
     if (validity !== this.#validity) {
       for (const path of new Set([...validity.keys(), ...this.#validity.keys()]))
@@ -101,10 +101,10 @@ export class SecretIndex {
     const annotation = forEndpoints ? 'backend-tls-secret' : 'tls-secret';
     const refusal = this.#refusalOf(namespace, name, annotation);
     if (refusal !== undefined) return { kind: 'refused', refusal };
-    const certificate = this.#byPath.get(secretPath(namespace, name))?.certificate;
+    const certificate = this.#byPath.get(objectPath(namespace, name))?.certificate;
     if (certificate?.kind !== 'good')
       return refused('InvalidCertificate', this.#unusableText(name, annotation, certificate ?? MISSING_KEY_PAIR));
-    const outdated = this.#outdatedText(secretPath(namespace, name), annotation, certificate);
+    const outdated = this.#outdatedText(objectPath(namespace, name), annotation, certificate);
     if (outdated !== undefined) return refused('InvalidCertificate', outdated);
     const { chain, keyDigest, sealedKey, notAfter, ocsp } = certificate;
     const id = certificateId(uid, position);
@@ -124,7 +124,7 @@ export class SecretIndex {
 
   /** Returns the CAs of endpoints as PEM. If a Secret and a ConfigMap have the name, the CAs are those of the Secret. */
   #endpointAuthoritiesIn(namespace: string, name: string): string | RefusedCredential {
-    if (this.#byPath.has(secretPath(namespace, name))) return this.#authoritiesIn(namespace, name, 'backend-tls-ca');
+    if (this.#byPath.has(objectPath(namespace, name))) return this.#authoritiesIn(namespace, name, 'backend-tls-ca');
     const subject = `ConfigMap "${name}" of annotation weir.dev/backend-tls-ca`;
     const unread = this.#configMaps.unreadText(namespace, name);
     if (unread !== undefined) return { kind: 'refused', refusal: forbidden(`${subject} ${unread}`) };
@@ -140,7 +140,7 @@ export class SecretIndex {
   #authoritiesIn(namespace: string, secret: string, annotation: CaAnnotation): string | RefusedCredential {
     const refusal = this.#refusalOf(namespace, secret, annotation);
     if (refusal !== undefined) return { kind: 'refused', refusal };
-    const authorities = this.#byPath.get(secretPath(namespace, secret))?.authorities;
+    const authorities = this.#byPath.get(objectPath(namespace, secret))?.authorities;
     return authorities?.kind === 'good'
       ? authorities.certificates
       : refused('InvalidCertificate', this.#unusableText(secret, annotation, authorities ?? MISSING_CA));
@@ -150,7 +150,7 @@ export class SecretIndex {
   expiryText({ namespace }: ServiceObject, tls: TlsTermination): string | undefined {
     let first: (KeySecret & { readonly notAfter: number }) | undefined;
     for (const { name, position } of keySecretsOf(tls)) {
-      const path = secretPath(namespace, name);
+      const path = objectPath(namespace, name);
       const certificate = this.#byPath.get(path)?.certificate;
       if (certificate?.kind !== 'good' || this.#validity.get(path) !== 'expiring') continue;
       const { notAfter } = certificate;
@@ -177,7 +177,7 @@ export class SecretIndex {
       return forbidden(
         `${subject} cannot be read: the controller lacks the permission; ask the operator ("weir get problems" names the permission)`,
       );
-    if (this.#byPath.has(secretPath(namespace, name))) return undefined;
+    if (this.#byPath.has(objectPath(namespace, name))) return undefined;
     const command =
       annotation === 'tls-secret' || annotation === 'backend-tls-secret'
         ? `kubectl create secret tls ${name} --cert=FILE --key=FILE`
@@ -208,13 +208,13 @@ export class SecretIndex {
     return undefined;
   }
 
-  #unusableText(name: string, annotation: string, { why }: UnusableSecret): string {
+  #unusableText(name: string, annotation: string, { why }: UnusableObject): string {
     return `Secret "${name}" of annotation weir.dev/${annotation} ${why}; correct the Secret`;
   }
 }
 
-const MISSING_KEY_PAIR: UnusableSecret = { kind: 'unusable', why: 'has neither tls.crt nor tls.key' };
-const MISSING_CA: UnusableSecret = { kind: 'unusable', why: 'has no ca.crt' };
+const MISSING_KEY_PAIR: UnusableObject = { kind: 'unusable', why: 'has neither tls.crt nor tls.key' };
+const MISSING_CA: UnusableObject = { kind: 'unusable', why: 'has no ca.crt' };
 
 function refused(reason: RefusalReason, message: string): RefusedCredential {
   return { kind: 'refused', refusal: { reason, message } };

@@ -1,7 +1,7 @@
 // Translates a sequence of snapshots incrementally: a Service gets a new decision only if an object that it depends on has changed. The
 // first translation of a new Translator is a full one. A property test compares incremental and full translations over random histories.
 
-import { secretPath } from '../certificate-validity.ts';
+import { objectPath } from '../certificate-validity.ts';
 import { diffLists, type ListDiff } from '../compare.ts';
 import type { FleetSettings } from '../fleet-settings.ts';
 import type { Problem } from '../problem.ts';
@@ -181,7 +181,7 @@ export class Translator {
   /** Yields the Services that name an object at one of the paths (`namespace/name`). */
   *#naming(paths: ReadonlySet<string>, namesIn: (record: ServiceRecord) => readonly string[]): Iterable<ServiceRecord> {
     for (const namespace of new Set([...paths].map(namespaceOf))) {
-      const isNamed = (name: string): boolean => paths.has(secretPath(namespace, name));
+      const isNamed = (name: string): boolean => paths.has(objectPath(namespace, name));
       for (const record of this.#services.ofNamespace(namespace)) if (namesIn(record).some(isNamed)) yield record;
     }
   }
