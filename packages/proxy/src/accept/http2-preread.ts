@@ -10,22 +10,22 @@ import type { Http2Stream, StreamConsumer } from '../http/h2/stream.ts';
 export interface Http2PrereadOwner extends ByteSink {
   /**
    * Routes the first request. If the client is routed, the session of its Service has the connection when this method
-   * returns. Otherwise returns the answer, as one of HTTP/1.1.
+   * returns. Otherwise returns the answer in the form of HTTP/1.1.
    */
   onFirstRequest(head: DecodedHead | RequestHeadRefusal): Uint8Array | undefined;
-  /** Called when the client was refused and has got an answer or GOAWAY. `stream` is that of the answer. */
+  /** Called when the client was refused and has got an answer or GOAWAY. `stream` carries the answer. */
   onRefused(stream: Http2Stream | undefined): void;
 }
 
 /**
  * Reads HTTP/2 up to its first request, on a listener that Services share without TLS (RFC 9113 §3.3). The client may wait
- * for SETTINGS before it sends a request, so the connection begins here, and the session goes on with the same one.
+ * for SETTINGS before it sends a request, so the `Http2Connection` begins here, and the session continues it.
  */
 export class Http2Preread implements ConnectionHandler {
   readonly connection: Http2Connection;
   readonly #owner: Http2PrereadOwner;
 
-  /** `now` returns the time in milliseconds. It is called as long as the connection is open. */
+  /** `now` returns the time in milliseconds, and is called as long as the connection is open. */
   constructor(owner: Http2PrereadOwner, now: () => number) {
     this.#owner = owner;
     this.connection = new Http2Connection({ role: 'server', sink: owner, handler: this, now });

@@ -27,7 +27,7 @@ export function refuseAdmitted(
   refuse(stream, service.counters, outcome);
 }
 
-/** Whether a suspension refuses connections to the upstream. Suspended HTTP Services answer each request with the reason. */
+/** Whether connections to the upstream are refused because of a suspension. HTTP requests are answered with the reason instead. */
 export function isCutOff({ service, route }: Upstream): boolean {
   return service.isSuspended && !relaysHttp(route);
 }

@@ -243,7 +243,7 @@ export class EndpointConnection implements RequestCarrier, StreamEvents, Message
 
   get #failureOnClose(): EndpointFailure {
     if (!this.#isConnected) return 'not-connected';
-    return this.#reader.isAtHead ? 'closed' : 'cut-off';
+    return this.#reader.isAtHead ? 'closed' : 'incomplete';
   }
 
   #dropExchange(): void {

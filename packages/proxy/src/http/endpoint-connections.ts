@@ -86,7 +86,7 @@ export class EndpointConnections implements EndpointConnectionOwner {
 
   /**
    * Returns the connection with this TLS that became idle last, or undefined if there is none. Closes connections with
-   * other TLS, because their certificates were verified with other CAs.
+   * other TLS terms, because these connections were verified with other CAs or another certificate.
    */
   takeIdle(stats: EndpointStats, tls?: EndpointTls): EndpointConnection | undefined {
     const idle = this.#byEndpoint.get(stats)?.idle;

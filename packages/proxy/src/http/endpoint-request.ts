@@ -39,14 +39,15 @@ export interface EndpointRequestOptions {
 type Attempt = 'first' | 'retry' | 'move';
 
 const SWITCHING_PROTOCOLS = 101;
-/** How often a request that endpoints refuse is repeated. */
+/** How often a request that endpoints of HTTP/2 refuse is sent again. */
 const MAX_REFUSALS = 3;
 
 /**
- * The way of a client's requests, one after the other, to endpoints: chooses an endpoint, takes an idle connection or
- * opens one, and tries again where that is safe. A new connection has sent nothing before it is connected, so another
- * endpoint can be tried. A reused connection may have ended when the request is sent. Then the request is sent once more
- * if no byte of it was sent, or if it is idempotent and has no body (RFC 9110 §9.2.2).
+ * Sends a client's requests, one after the other, to endpoints: chooses an endpoint, takes an idle connection or opens a
+ * connection, and tries again where that is safe. A new connection has sent nothing before it is connected, so another
+ * endpoint can be tried. A reused connection may have ended when the request is sent. Then the request is sent once more if
+ * no byte of the request was sent, or if the request is idempotent and has no body (RFC 9110 §9.2.2). A request that an
+ * HTTP/2 endpoint refuses is sent again up to `MAX_REFUSALS` times (RFC 9113 §8.7).
  */
 export class EndpointRequest implements Exchange, Sink {
   /** The endpoint that the client's sticky cookie names. Set before `begin`. */
@@ -246,7 +247,7 @@ export class EndpointRequest implements Exchange, Sink {
       case 'refused':
       case 'reset':
       case 'closed':
-      case 'cut-off':
+      case 'incomplete':
         this.#onClosed(failure, resetCode);
         return;
       case 'invalid-response':
@@ -259,7 +260,7 @@ export class EndpointRequest implements Exchange, Sink {
     this.#owner.onThrow(thrown);
   }
 
-  /** Sends the request to the same endpoint, of which now is known that it speaks HTTP/1.1. */
+  /** Sends the request to the same endpoint over HTTP/1.1, which the endpoint has chosen. */
   #useOtherVersion(): void {
     const carrier = this.#releaseCarrier();
     if (carrier !== undefined) this.#upstream.onConnected(carrier.stats);
@@ -278,14 +279,14 @@ export class EndpointRequest implements Exchange, Sink {
       this.#connect('endpoint-failed', 'retry');
       return;
     }
-    // An endpoint may close a reused connection at any time, so that says nothing about the endpoint.
-    const isLate = carrier?.isReused === true && (failure === 'closed' || failure === 'cut-off');
+    // An endpoint may close a reused connection at any time, so the end of the connection is no failure of the endpoint.
+    const isLate = carrier?.isReused === true && (failure === 'closed' || failure === 'incomplete');
     const saysNothing = isLate || failure === 'refused';
     if (carrier !== undefined && !this.#hasAnswered && !saysNothing) this.#upstream.onAnswer(carrier.stats, true);
     this.#owner.onRequestFailed('endpoint-failed', resetCode);
   }
 
-  /** Whether the request, which has failed without a byte of an answer, may be sent once more. */
+  /** Whether the request, which has failed without a byte of an answer, may be sent again. */
   #maySendAgain(carrier: RequestCarrier, failure: EndpointFailure): boolean {
     if (this.#hasAnswered || this.#copiedBytes <= 0) return false;
     // RFC 9113 §8.7: a request on a stream that was refused was not processed and can be repeated.
@@ -293,11 +294,11 @@ export class EndpointRequest implements Exchange, Sink {
     if (failure !== 'closed' || !carrier.isReused) return false;
     // RFC 9110 §9.2.2: a request may be repeated if it is known that the original request was never applied.
     if (carrier.unsentBytes >= this.#copiedBytes) return true;
-    // RFC 9110 §9.2.2: otherwise only if its method is idempotent. A body that was sent is never sent again.
+    // RFC 9110 §9.2.2: otherwise only if the method is idempotent. The endpoint may have used a body, so the request has none.
     return this.#body === 'none' && isIdempotent(this.#method);
   }
 
-  /** Connects to an endpoint. `failure` is the reason of the answer if there is none to try. */
+  /** Connects to an endpoint. `failure` is the reason of the answer if there is no endpoint to try. */
   #connect(failure: ErrorReason, attempt: Attempt): void {
     const tls = endpointTlsOf(this.#upstream, this.#context, this.#owner.admission.limiters.tenant);
     // Without the CAs, no endpoint can be verified. Without the certificate, endpoints would refuse the handshake.

@@ -25,7 +25,7 @@ const HTTP_2 = 'h2';
  */
 export class EndpointTls {
   readonly serverName: string;
-  /** The tenant of the endpoints, whose turns their handshakes take. */
+  /** The tenant in whose turns the handshakes with the endpoints run. */
   tenant: object;
   readonly #terms: CompleteTerms;
   readonly #queue: HandshakeTurns['queue'];
@@ -69,7 +69,7 @@ export class EndpointTls {
     return this.#connect(stats, owner, { transport, alpn: [HTTP_1_1], onProtocol: () => undefined });
   }
 
-  /** The same, but offers HTTP/2 and HTTP/1.1. `onChosen` is called just before `onConnect`. */
+  /** Connects to an endpoint for `owner`, and offers HTTP/2 and HTTP/1.1. `onChosen` is called just before `onConnect`. */
   connectWithHttp2(
     stats: EndpointStats,
     owner: HandshakeOwner,
@@ -100,13 +100,13 @@ export class EndpointTls {
   }
 }
 
-/** Where handshakes with endpoints wait. */
+/** The queue in which handshakes with endpoints wait, and their tenant. */
 export interface HandshakeTurns {
   readonly queue: Pick<HandshakeQueue, 'addBegun'>;
   readonly tenant: object;
 }
 
-/** Terms that lack nothing. */
+/** Terms whose CAs and certificate are not missing. */
 interface CompleteTerms extends EndpointTlsTerms {
   readonly authorities: string;
   readonly certificate: CertificateEntry | null;

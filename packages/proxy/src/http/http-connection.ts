@@ -254,7 +254,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     return this.#throttle.mayRead('out', 0);
   }
 
-  /** Makes this connection one of another Service, which has admitted it. The client must have its answers to all earlier requests. */
+  /** Moves this connection to another Service, which has admitted the connection. All earlier requests must be answered. */
   protected moveTo(upstream: Upstream, admission: Admission): void {
     const { counters, admission: former } = this;
     this.endLog();

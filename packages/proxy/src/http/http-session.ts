@@ -117,7 +117,7 @@ export class HttpSession
     if (this.isEnded || !this.#isKept || this.#phase !== 'head' || this.#reader.isInHead) return;
     const { drainIdleMs } = this.context;
     if (drainIdleMs === 0) this.#linger();
-    // RFC 9112 §9.5: a client may send a request while the FIN is on its way, so active clients are told by a response.
+    // RFC 9112 §9.5: a client may send a request while the FIN is on its way, so active clients learn of the end from a response.
     else this.setDeadline(drainIdleMs);
   }
 

@@ -3,7 +3,7 @@ import type { TcpStream } from '../transport/tcp-transport.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import type { ResponseHead } from './passes/response-passes.ts';
 
-/** The request that is carried to an endpoint. The methods are called in the order of the response. */
+/** A request that a carrier carries to an endpoint. The carrier calls the methods in the order of the response. */
 export interface Exchange {
   onConnected(): void;
   /**
@@ -13,7 +13,7 @@ export interface Exchange {
   onResponseHead(head: ResponseHead): number | undefined;
   /** Called with data of the body, without framing, that are valid until the method returns. */
   onResponseData(bytes: Uint8Array, start: number, end: number): void;
-  /** Called when the response is complete. The carrier is told by `finish` whether it can carry another request. */
+  /** Called when the response is complete. The callee then calls `finish` of the carrier. */
   onResponseEnd(trailers: HeadFields | undefined, isReusable: boolean): void;
   /** Called after the other methods that belong to one read. */
   onReadEnd(): void;
@@ -27,14 +27,15 @@ export interface Exchange {
 }
 
 /**
- * `closed`: no byte of a head has arrived since the last head. `cut-off`: a part of a head or of a body has arrived.
+ * `closed`: the connection has ended, and no byte has arrived since the last head. `incomplete`: the connection has ended, and a
+ * part of a head or of a body has arrived.
  * `refused`: the endpoint says that it has not processed the request. `reset`: the endpoint has reset the stream.
  * `other-version`: the endpoint is connected, but does not speak this version of HTTP. Nothing was sent.
  */
 export type EndpointFailure =
   | 'not-connected'
   | 'closed'
-  | 'cut-off'
+  | 'incomplete'
   | 'invalid-response'
   | 'refused'
   | 'reset'
@@ -51,7 +52,7 @@ export const NO_DETAILS: FailureDetails = {};
 
 /**
  * The body of a request in the form of HTTP/1.1. `unframed`: the head says that the body is chunked, but the body comes
- * without chunks, and `sendEnd` ends the body. `framed`: all others; `sendEnd` ends them too if the endpoint may get HTTP/2.
+ * without chunks, and `sendEnd` ends the body. `framed`: any other body; `sendEnd` ends the body too if the endpoint may get HTTP/2.
  */
 export type RequestBody = 'none' | 'framed' | 'unframed';
 

@@ -89,11 +89,11 @@ function belongsTo(connection: Upstream, { host, scheme }: RequestTarget, found:
   if (scheme === 'http') return false;
   if (found === undefined) return connection.servesHost(host);
   if (hasSameCredentials(found, connection.route)) return true;
-  // Services that share a host may have different certificates for it, see `claimConflictBetween`.
+  // Services that share a host may have different certificates for the host, see `claimConflictBetween`.
   return connection.servesHost(host) && isSharedWith(found, connection.route);
 }
 
-/** Whether both Services belong to one namespace, and ask clients for the same certificates. */
+/** Whether both Services belong to one namespace, and expect client certificates of the same CAs. */
 function isSharedWith(one: Pick<Route, 'service' | 'settings'>, other: typeof one): boolean {
   return (
     one.service.namespace === other.service.namespace &&

@@ -140,8 +140,8 @@ function isWithinFairShare(tenant: Limiter, proxyLimiter: Limiter): boolean {
 }
 
 /**
- * One admitted connection or flow, or the part of a connection that belongs to one Service. The limiters count the connection or flow until `release`. The limiters stay the same
- * even if the Service gets another tenant.
+ * One admitted connection or flow, or the part of a connection that belongs to one Service. The limiters count the connection or
+ * flow until `release`. The limiters stay the same even if the Service gets another tenant.
  */
 export class Admission {
   readonly limiters: Limiters;

@@ -107,7 +107,7 @@ export abstract class CountedConnection implements SendingSession {
     this.#countInKernel(0);
   }
 
-  /** Counts all written bytes as sent, and what follows for another Service. `tenant`: see `CountedConnectionOptions`. */
+  /** Counts all written bytes as sent, and further bytes for another Service. `tenant`: see `CountedConnectionOptions`. */
   protected countFor(counters: Float64Array, tenant: Limiter): void {
     this.countAllAsSent();
     this.counters = counters;

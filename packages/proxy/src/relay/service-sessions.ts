@@ -55,13 +55,13 @@ export class ServiceSessions implements CountedSessions {
   }
 }
 
-/** The most characters of an operator's message that HTTP clients get. */
-const MAX_MESSAGE_LENGTH = 256;
+/** How many characters of the message of a Suspension HTTP clients get. */
+const MAX_MESSAGE_CHARACTERS = 256;
 const CONTROL_CHARACTERS = /\p{Cc}+/gu;
 
 function suspensionTextOf({ message }: Suspension): string {
   // Removes half of a surrogate pair at the cut.
-  const start = message.slice(0, MAX_MESSAGE_LENGTH).replace(/[\ud800-\udbff]$/, '');
+  const start = message.slice(0, MAX_MESSAGE_CHARACTERS).replace(/[\ud800-\udbff]$/, '');
   const text = start.replace(CONTROL_CHARACTERS, ' ').trim();
   if (text === '') return 'This service is suspended.';
   return `This service is suspended: ${text}${start.length < message.length ? '…' : ''}`;

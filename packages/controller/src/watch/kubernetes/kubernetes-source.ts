@@ -228,8 +228,8 @@ export class KubernetesSource implements Source {
   }
 
   /**
-   * Returns the Services. A Service that has begun to name a ConfigMap appears when the ConfigMap is read, because otherwise the Service
-   * would be told for a moment that the ConfigMap is missing.
+   * Returns the Services. A Service that has begun to name a ConfigMap appears when the ConfigMap is read, because otherwise the
+   * status of the Service would say for a moment that the ConfigMap is missing.
    */
   #shownServices(): readonly ServiceObject[] {
     const services = this.#kindWatches.Service.cache.list();

@@ -24,9 +24,9 @@ export interface ReceiverOwner {
 /** Receives DATA, and bounds the received bytes that consumers have not passed on by windows (RFC 9113 §5.2). */
 export class DataReceiver {
   /**
-   * Whether the window of the connection is announced only for bytes that consumers have passed on. A client announces it at
-   * once: its streams belong to different users, and one that does not read must not stop the others. The windows of the
-   * streams still bound the bytes.
+   * Whether the window of the connection is announced only for bytes that consumers have passed on. In the role of a client, the
+   * window is announced at once: the streams belong to different users, and a user who does not read must not stop the other
+   * streams. The windows of the streams still bound the bytes.
    */
   readonly #boundsConnection: boolean;
   readonly #owner: ReceiverOwner;

@@ -49,7 +49,7 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
   #isConnected = false;
   #isClosing = false;
   #isLost = false;
-  /** Whether the endpoint speaks HTTP/2. Without TLS, this is known before. */
+  /** Whether the endpoint speaks HTTP/2. With TLS, the endpoint may choose HTTP/1.1 during the handshake. */
   #isHttp2 = true;
 
   constructor(stats: EndpointStats, { transport, window, tls, owner }: EndpointHttp2ConnectionOptions) {
@@ -104,14 +104,14 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
     return stream;
   }
 
-  /** The stream sends its head now, or is not needed any more. */
+  /** Must be called when a reserved stream sends its head, or is not needed any more. */
   release(stream: EndpointStream): void {
     if (!this.#reserved.delete(stream) || this.#isConnected || this.#reserved.size > 0 || this.#isLost) return;
-    // Nobody waits for the connection any more.
+    // No request waits for the connection any more.
     this.reset();
   }
 
-  /** Sends the frames that were written, together with those of the other events of this turn. */
+  /** Sends all frames that are written in this turn together. */
   flushSoon(): void {
     if (this.#isReceiving || this.#willFlush) return;
     this.#willFlush = true;
@@ -129,20 +129,20 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
   };
 
   /**
-   * Must be called before an event is delivered to the exchange of a stream. Ends the read of the stream before, because the
+   * Must be called before an event is delivered to the exchange of a stream. Ends the read of the previous stream, because the
    * sessions of this thread share their output.
    */
   enter(stream: EndpointStream): void {
     if (this.#reading === stream) return;
-    const before = this.#reading;
+    const previous = this.#reading;
     this.#reading = stream;
-    before?.endRead();
+    previous?.endRead();
   }
 
   #leave(): void {
-    const before = this.#reading;
+    const previous = this.#reading;
     this.#reading = undefined;
-    before?.endRead();
+    previous?.endRead();
     this.http2.flush();
   }
 
@@ -173,7 +173,7 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
     this.#leave();
   }
 
-  /** Gives the stream to a connection of HTTP/1.1, and sends the requests that wait to such connections. */
+  /** Gives the stream to a connection of HTTP/1.1. The requests that wait are sent over HTTP/1.1. */
   #changeToHttp1(): void {
     this.#isLost = true;
     this.#owner.onConnectionEnd(this);
@@ -208,8 +208,8 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
 
   onThrow(_stream: TcpStream, thrown: unknown): void {
     const [first] = this.#reserved;
-    const any = this.#reading ?? first;
-    any?.onThrow(thrown);
+    const stream = this.#reading ?? first;
+    stream?.onThrow(thrown);
     this.reset();
   }
 
@@ -228,8 +228,9 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
   write(bytes: Uint8Array): number {
     const { stream } = this;
     if (this.#isLost) return 0;
-    const most = stream.maxWriteBytes ?? Number.POSITIVE_INFINITY;
-    for (let at = 0; at < bytes.length; at += most) stream.write(bytes.subarray(at, Math.min(bytes.length, at + most)));
+    const maxBytes = stream.maxWriteBytes ?? Number.POSITIVE_INFINITY;
+    for (let at = 0; at < bytes.length; at += maxBytes)
+      stream.write(bytes.subarray(at, Math.min(bytes.length, at + maxBytes)));
     return stream.queuedBytes;
   }
 

@@ -4,10 +4,10 @@ import type { EndpointTls } from '../endpoint-tls.ts';
 import { EndpointHttp2Connection, type EndpointHttp2ConnectionOwner } from './endpoint-http2-connection.ts';
 import type { EndpointStream } from './endpoint-stream.ts';
 
-/** How many connections to one endpoint one worker may have. Each carries as many requests as the endpoint allows. */
+/** How many connections to one endpoint one worker may have. Each connection carries as many requests as the endpoint allows. */
 export const MAX_HTTP2_CONNECTIONS_PER_ENDPOINT = 8;
-/** How many connections without a request to all endpoints one worker may have. */
-const MAX_IDLE = 2_048;
+/** If a worker has connections to more endpoints than this number, a connection is closed when it has no request any more. */
+const MAX_ENDPOINTS_WITH_IDLE_CONNECTIONS = 2_048;
 /** How long a connection may have no request, in ticks of the timeout wheel (seconds). */
 const MAX_IDLE_TICKS = 30;
 /** How long an endpoint may take to answer FIN with FIN. */
@@ -34,7 +34,7 @@ export class EndpointHttp2Connections implements EndpointHttp2ConnectionOwner {
 
   /**
    * Returns a stream to an endpoint; undefined if all connections that the endpoint may have are full. Closes connections
-   * with other TLS, because their certificates were verified with other CAs.
+   * with other TLS terms, because these connections were verified with other CAs or another certificate.
    */
   streamTo(stats: EndpointStats, window: Window, tls: EndpointTls | undefined): EndpointStream | undefined {
     const connections = this.#connectionsTo(stats);
@@ -47,14 +47,19 @@ export class EndpointHttp2Connections implements EndpointHttp2ConnectionOwner {
     if (hasOtherTls) for (const connection of [...connections]) if (connection.tls !== tls) connection.close();
     if (connections.length >= MAX_HTTP2_CONNECTIONS_PER_ENDPOINT) return undefined;
     const connection = new EndpointHttp2Connection(stats, { transport: this.#transport, window, tls, owner: this });
-    // Not `connections`: that list may have been removed with its last connection.
+    // Not `connections`: the list may have been removed with its last connection.
     this.#connectionsTo(stats).push(connection);
     return connection.reserve(window);
   }
 
   onConnectionIdle(connection: EndpointHttp2Connection): void {
     connection.idleSince = this.#now;
-    if (this.#isDraining || connection.stats.tier === EXCLUDED || this.#byEndpoint.size > MAX_IDLE) connection.close();
+    if (
+      this.#isDraining ||
+      connection.stats.tier === EXCLUDED ||
+      this.#byEndpoint.size > MAX_ENDPOINTS_WITH_IDLE_CONNECTIONS
+    )
+      connection.close();
   }
 
   onConnectionClosing(connection: EndpointHttp2Connection): void {

@@ -25,7 +25,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
   readonly isReused: boolean;
   readonly #connection: EndpointHttp2Connection;
   #exchange: Exchange | undefined;
-  /** The exchange that has got a part of the response, and must learn the end of the read. */
+  /** The exchange that has got a part of the response, and whose `onReadEnd` must be called. */
   #readExchange: Exchange | undefined;
   #method: number = METHOD.other;
   #hasBody = false;
@@ -33,7 +33,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
   #stream: Http2Stream | undefined;
   #copy = NO_BYTES;
   #isPaused = false;
-  /** The bytes of the response for which the endpoint has got no window yet. */
+  /** The bytes of the response for which the endpoint has not got new window yet. */
   #unconsumedBytes = 0;
 
   constructor(connection: EndpointHttp2Connection) {
@@ -57,7 +57,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
     return this.#stream?.pending !== undefined;
   }
 
-  /** All requests of a connection share its queue, so nobody knows which bytes are those of this request. */
+  /** All requests of a connection share the write queue, which does not say which bytes belong to this request. */
   get unsentBytes(): number {
     return 0;
   }
@@ -88,7 +88,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
   }
 
   #sendData(stream: Http2Stream, bytes: Uint8Array, start: number): void {
-    // The endpoint may have ended the stream, of which the session learns after this event.
+    // The endpoint may have ended the stream. The session gets the event of this end later.
     if (stream.id !== 0 && start < bytes.length)
       this.#connection.http2.sendData(stream, bytes, start, bytes.length, false);
   }
@@ -124,7 +124,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
 
   finish(): void {
     const stream = this.#stream;
-    // RFC 9113 §8.1: a server may answer without the whole request, of which it needs nothing more then.
+    // RFC 9113 §8.1: a server may answer before the end of the request. Then the server does not need the rest.
     if (stream !== undefined && !stream.hasEnded) this.#reset(ERROR.cancel);
   }
 
@@ -140,7 +140,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
     this.#connection.flushSoon();
   }
 
-  // The response as a source. Data that arrive are passed on at once; a paused stream only gets no further window.
+  // The response as a source. Data is passed on as soon as it arrives; a paused stream only gets no further window.
 
   readStart(): void {
     this.#isPaused = false;
@@ -239,7 +239,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
 
   onClose(stream: Http2Stream, code: number | undefined): void {
     if (stream.isInvalid) this.#fail('invalid-response', NO_DETAILS);
-    else if (this.#connection.isLost) this.#fail(stream.hasHead ? 'cut-off' : 'closed', NO_DETAILS);
+    else if (this.#connection.isLost) this.#fail(stream.hasHead ? 'incomplete' : 'closed', NO_DETAILS);
     // RFC 9113 §8.7: REFUSED_STREAM, also that of GOAWAY, says that the request was not processed.
     else if (code === ERROR.refusedStream && !stream.hasHead) this.#fail('refused', NO_DETAILS);
     // These codes would tell the client that the response is complete, or that the request was not processed.

@@ -24,7 +24,7 @@ import type { Http2RequestOwner } from './request-owner.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 
 /**
- * How many requests of one read are begun at once. A read may hold a thousand, so the rest waits for the turn of its tenant.
+ * How many requests of one read are begun at once. A read may hold a thousand requests, so the rest waits for the turn of the tenant.
  */
 const MAX_HEADS_PER_TURN = 16;
 
@@ -45,7 +45,7 @@ export class Http2Session
   #isLingering = false;
   #hadRequest = false;
   #isReading = false;
-  /** What the client has sent and waits for its turn. At most one read. */
+  /** Bytes of the client that wait for the turn of the tenant. At most one read. */
   #unread: Uint8Array | undefined;
   #willFlush = false;
 
@@ -196,7 +196,7 @@ export class Http2Session
     return this.client.queuedBytes;
   }
 
-  /** Sends the frames that a request has written, together with those of the other events of this turn. */
+  /** Sends all frames that requests write in this turn together. */
   flush(): void {
     if (this.#isReading || this.#willFlush || this.isEnded) return;
     this.#willFlush = true;

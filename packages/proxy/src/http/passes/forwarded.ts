@@ -96,8 +96,8 @@ export function writeXForwarded(edit: HeadEdit, context: RequestContext): void {
 }
 
 /**
- * Writes Forwarded (RFC 7239) if the operator asks for the field. The field of an untrusted client is dropped in any
- * case. The field of a trusted peer is kept, and the peer's element is appended if the operator asks for the field.
+ * Drops the Forwarded (RFC 7239) of an untrusted client, and keeps the Forwarded of a trusted peer. With `writesForwarded`, which
+ * no setting turns on yet, also appends the peer's element.
  */
 export function writeForwarded(edit: HeadEdit, { head, peer, writesForwarded }: RequestContext): void {
   if (!peer.isTrusted) edit.drop(FIELD.forwarded);
