@@ -36,7 +36,7 @@ export type BoundedValue = {
   readonly miss: string;
 } & ({ readonly max: number } | { readonly min: number });
 
-/** The highest rise of the other tenant's 99th percentile during the attack in ms, or the highest ratio to that before the attack. */
+/** How far the other tenant's 99th percentile may rise during the attack: in ms, or as a ratio to the percentile before the attack. */
 export type P99Target = { readonly maxP99RiseMs: number } | { readonly maxP99Ratio: number };
 
 /** The summary of a scenario, as stored in a result. Latencies are in ms. */

@@ -1,4 +1,4 @@
-// Serves the methods of `HttpAttack` over IPC: keeps connections open, and sends one of them after the other the next part of an attack.
+// Serves the methods of `HttpAttack` over IPC: keeps connections open, and sends the next part of an attack on one connection after the other.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { serveRpc } from '../processes/rpc.ts';

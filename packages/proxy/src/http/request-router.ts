@@ -83,7 +83,8 @@ function getsEveryRequest({ settings }: Route): boolean {
 
 /**
  * Whether a request may use the TLS connection of another request. RFC 9110 §7.4: the certificate and the client's
- * certificate were chosen for the server name, so the Service of the request must have the same ones.
+ * certificate were chosen for the server name, so the Service of the request must have the same certificates and client CAs,
+ * or share the host.
  */
 function belongsTo(connection: Upstream, { host, scheme }: RequestTarget, found: Route | undefined): boolean {
   if (scheme === 'http') return false;
