@@ -165,3 +165,26 @@ test('repeats a request without a body if its kept connection has ended, and ans
   assert.equal((await ask2(client, { ...get, ':method': 'POST' }, Buffer.from('body'))).status, 502);
   assert.equal(requests, 4);
 });
+
+test('answers 502 if the interim responses are larger than a head may be', async (context) => {
+  // HPACK: one entry of the table, to which all other heads refer in seven bytes.
+  const status = Buffer.concat([Buffer.of(0x08, 3), Buffer.from('103')]);
+  const entry = Buffer.concat([
+    Buffer.of(0x40, 4),
+    Buffer.from('link'),
+    Buffer.of(0x7f, 0xa1, 0x1e),
+    Buffer.alloc(4_000, 'a'),
+  ]);
+  const interim = (id: number, fields: Buffer): Buffer =>
+    frame(FRAME.headers, FLAG.endHeaders, id, Buffer.concat([status, fields]));
+  const at = await rawEndpoint(context, (id) => [
+    interim(id, entry),
+    ...Array.from({ length: 100 }, () => interim(id, Buffer.alloc(7, 0xbe))),
+    headers(id, OK, FLAG.endStream),
+  ]);
+  const worker = await serveHttp2(context, [at]);
+  assert.equal((await ask1(worker, '/')).status, 502);
+  assert.equal((await ask2(http2Client(context, worker), { ':path': '/' })).status, 502);
+  assert.deepEqual(refusalsIn(worker.row), { 'invalid-response': 2 });
+  assert.equal(at.sockets.length, 1);
+});
