@@ -25,6 +25,7 @@ import type {
   ResponseSource,
 } from './request-carrier.ts';
 import type { RequestOwner } from './request-owner.ts';
+import { UnsentBytes } from './unsent-bytes.ts';
 
 export interface EndpointRequestOptions {
   readonly context: RelayContext;
@@ -66,7 +67,7 @@ export class EndpointRequest implements Exchange, Sink {
   /** How often endpoints have refused the request. */
   #refusals = 0;
   /** The bytes that a new connection sends first. */
-  #unsent: Uint8Array | undefined;
+  readonly #unsent = new UnsentBytes();
   /** The trailers of a complete body that has no framing. */
   #trailers: Uint8Array | undefined;
   /** How many bytes of the request the carrier has copied. 0 if the copy is not complete, -1 before the first byte. */
@@ -131,7 +132,7 @@ export class EndpointRequest implements Exchange, Sink {
     while (this.#triedEndpoints.length > 0) this.#triedEndpoints.pop();
     this.#hasTriedExcluded = false;
     this.#refusals = 0;
-    this.#unsent = undefined;
+    this.#unsent.set(undefined);
     this.#trailers = undefined;
     this.#copiedBytes = -1;
     this.#isComplete = false;
@@ -145,7 +146,7 @@ export class EndpointRequest implements Exchange, Sink {
     const carrier = this.#carrier;
     if (carrier === undefined) return;
     if (!carrier.isConnected) {
-      this.#unsent = this.#unsent === undefined ? Buffer.from(bytes) : Buffer.concat([this.#unsent, bytes]);
+      this.#unsent.append(bytes);
       this.#owner.onEndpointFull();
       return;
     }
@@ -274,7 +275,7 @@ export class EndpointRequest implements Exchange, Sink {
       // The endpoint has not failed, so the same endpoint may get the request on a new connection.
       this.#triedEndpoints.pop();
       if (failure === 'refused') this.#refusals += 1;
-      this.#unsent = carrier.copied(this.#copiedBytes);
+      this.#unsent.set(carrier.copied(this.#copiedBytes));
       this.#copiedBytes = -1;
       this.#connect('endpoint-failed', 'retry');
       return;
@@ -335,7 +336,7 @@ export class EndpointRequest implements Exchange, Sink {
     this.#carrier = carrier;
     carrier.begin(this, this.#method, this.#body);
     if (!carrier.isConnected) this.#owner.onConnecting();
-    else if (this.#unsent !== undefined) this.#sendUnsent(carrier);
+    else if (this.#unsent.isWaiting) this.#sendUnsent(carrier);
     return true;
   }
 
@@ -362,8 +363,7 @@ export class EndpointRequest implements Exchange, Sink {
   }
 
   #sendUnsent(carrier: RequestCarrier): void {
-    const unsent = this.#unsent;
-    this.#unsent = undefined;
+    const unsent = this.#unsent.take();
     if (unsent !== undefined) this.#write(carrier, unsent);
     if (this.#trailers !== undefined) carrier.sendEnd(this.#trailers);
     if (!carrier.source.awaitsDrain) this.#owner.onEndpointReady();

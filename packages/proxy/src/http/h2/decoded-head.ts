@@ -140,6 +140,11 @@ export class DecodedHead implements FieldTarget, RequestLine, ResponseContext {
     this.port = 0;
   }
 
+  /** The size of the head as SETTINGS_MAX_HEADER_LIST_SIZE counts it. */
+  get size(): number {
+    return this.#size;
+  }
+
   take(nameEnd: number, valueEnd: number, id: number, isValid: boolean): boolean {
     // RFC 9113 §6.5.2: this is how SETTINGS_MAX_HEADER_LIST_SIZE counts.
     this.#size += valueEnd - this.at - 2 + ENTRY_OVERHEAD_BYTES;

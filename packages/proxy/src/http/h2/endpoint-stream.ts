@@ -1,6 +1,7 @@
 import type { EndpointStats } from '@weir/model/data-plane';
 import type { HeadFields } from '../h1/head-fields.ts';
 import { METHOD } from '../h1/methods.ts';
+import { MAX_HEAD_BYTES } from '../h1/request-head.ts';
 import {
   type EndpointFailure,
   type Exchange,
@@ -18,6 +19,11 @@ import type { Http2Stream, StreamConsumer } from './stream.ts';
 
 /** A longer request is not copied, see `RequestCarrier.copy`. */
 const MAX_COPIED_BYTES = 16_384;
+/**
+ * The size of all interim responses (1xx) to one request. Flow control does not bound them, and a few bytes of HPACK can
+ * stand for a large head.
+ */
+const MAX_INTERIM_BYTES: number = MAX_HEAD_BYTES;
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
 /** One request on a connection of HTTP/2 to an endpoint. */
@@ -35,6 +41,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
   #isPaused = false;
   /** The bytes of the response for which the endpoint has not got new window yet. */
   #unconsumedBytes = 0;
+  #interimBytes = 0;
 
   constructor(connection: EndpointHttp2Connection) {
     this.#connection = connection;
@@ -195,11 +202,14 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
   // The events of the stream.
 
   onResponse(_stream: Http2Stream, head: DecodedHead): void {
+    if (head.status < 200) this.#interimBytes += head.size;
     this.#deliver((exchange) => {
       this.#readExchange = exchange;
-      if (exchange.onResponseHead(head) !== undefined || this.#exchange === undefined) return;
-      this.#reset(ERROR.cancel);
+      const isTooMuch = this.#interimBytes > MAX_INTERIM_BYTES;
+      if (!isTooMuch && (exchange.onResponseHead(head) !== undefined || this.#exchange === undefined)) return;
+      // In this order, because the reset ends the stream.
       this.#fail('invalid-response', NO_DETAILS);
+      this.#reset(ERROR.cancel);
     });
   }
 

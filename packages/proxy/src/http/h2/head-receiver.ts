@@ -98,7 +98,8 @@ export class HeadReceiver {
     // RFC 9113 §5.1.1: a client opens odd streams, and a server opens none without push.
     if ((id & 1) === 0 || (!this.#isServer && this.#streams.isIdle(id))) this.#owner.fail(ERROR.protocol);
     // RFC 9113 §5.1: HEADERS on a closed stream is a connection error. A peer may not have seen our reset yet.
-    else if (!isNew && !this.#streams.isIgnored(id)) this.#owner.fail(ERROR.streamClosed);
+    else if (!isNew && !(this.#streams.isIgnored(id) && this.#streams.takeLateHead()))
+      this.#owner.fail(ERROR.streamClosed);
     else return true;
     return false;
   }

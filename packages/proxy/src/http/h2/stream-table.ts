@@ -3,6 +3,8 @@ import { Http2Stream } from './stream.ts';
 
 /** How many resets are remembered. A peer may have sent frames for a stream before it receives the reset. */
 const REMEMBERED_RESETS = 128;
+/** How many heads a server may still send on a stream that we have reset: interim ones, the final one, and trailers. */
+const LATE_HEADS_PER_RESET = 4;
 
 /** The streams of one connection (RFC 9113 §5.1). */
 export class StreamTable {
@@ -18,6 +20,7 @@ export class StreamTable {
   /** The streams that we have reset; the oldest is overwritten. */
   #resets: Int32Array | undefined;
   #nextReset = 0;
+  #lateHeads = 0;
 
   constructor(isServer: boolean) {
     this.#isServer = isServer;
@@ -76,13 +79,29 @@ export class StreamTable {
   }
 
   rememberReset(id: number): void {
+    if (!this.#isServer) {
+      this.#lateHeads += LATE_HEADS_PER_RESET;
+      return;
+    }
     this.#resets ??= new Int32Array(REMEMBERED_RESETS);
     this.#resets[this.#nextReset] = id;
     this.#nextReset = (this.#nextReset + 1) % REMEMBERED_RESETS;
   }
 
-  /** Whether frames of a stream without a record are ignored: we have reset the stream, or we do not process it. */
+  /**
+   * Whether frames of a stream without a record are ignored: we have reset the stream, or we do not process it. A client
+   * ignores them on all streams that it has opened. It resets any number of streams at once when its users leave, and a
+   * connection error would end the requests of the others.
+   */
   isIgnored(id: number): boolean {
-    return (this.#isServer && id > this.lastAcceptedId) || this.#resets?.includes(id) === true;
+    if (!this.#isServer) return true;
+    return id > this.lastAcceptedId || this.#resets?.includes(id) === true;
+  }
+
+  /** Whether a head of an ignored stream may come. It must be decoded, so a server may not send any number. */
+  takeLateHead(): boolean {
+    if (this.#isServer) return true;
+    this.#lateHeads -= 1;
+    return this.#lateHeads >= 0;
   }
 }

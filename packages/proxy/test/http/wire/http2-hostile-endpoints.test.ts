@@ -5,6 +5,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { eventually } from '@weir/testkit';
 import { FLAG, FRAME } from '../../../src/http/h2/protocol.ts';
+import { ACTIVE } from '../../../src/metering/counters.ts';
 import { refusalsIn } from '../../fixtures/http-worker.ts';
 import { type Answer, ask1, ask2, http2Client, serveHttp2 } from '../../fixtures/http2-endpoint.ts';
 
@@ -32,6 +33,9 @@ const headers = (id: number, fields: Fields, flags = 0): Buffer =>
   frame(FRAME.headers, FLAG.endHeaders | flags, id, block(fields));
 const data = (id: number, text: string, flags = 0): Buffer => frame(FRAME.data, flags, id, Buffer.from(text));
 
+/** MAX_CONCURRENT_STREAMS is 1,000. */
+const SETTINGS = Buffer.of(0, 3, 0, 0, 0x03, 0xe8);
+
 /** Starts an endpoint that answers each request with the frames of `answer`, for the stream of the request. */
 async function rawEndpoint(
   context: TestContext,
@@ -41,7 +45,7 @@ async function rawEndpoint(
   const server = createServer((socket) => {
     sockets.push(socket);
     socket.on('error', () => undefined);
-    socket.write(frame(FRAME.settings, 0, 0, Buffer.alloc(0)));
+    socket.write(frame(FRAME.settings, 0, 0, SETTINGS));
     let received = Buffer.alloc(0);
     let at = 24;
     socket.on('data', (bytes: Buffer) => {
@@ -164,4 +168,58 @@ test('repeats a request without a body if its kept connection has ended, and ans
   assert.equal(requests, 3);
   assert.equal((await ask2(client, { ...get, ':method': 'POST' }, Buffer.from('body'))).status, 502);
   assert.equal(requests, 4);
+});
+
+test('answers 502 if the interim responses are larger than a head may be', async (context) => {
+  // HPACK: one entry of the table, to which all other heads refer in seven bytes.
+  const status = Buffer.concat([Buffer.of(0x08, 3), Buffer.from('103')]);
+  const entry = Buffer.concat([
+    Buffer.of(0x40, 4),
+    Buffer.from('link'),
+    Buffer.of(0x7f, 0xa1, 0x1e),
+    Buffer.alloc(4_000, 'a'),
+  ]);
+  const interim = (id: number, fields: Buffer): Buffer =>
+    frame(FRAME.headers, FLAG.endHeaders, id, Buffer.concat([status, fields]));
+  const at = await rawEndpoint(context, (id) => [
+    interim(id, entry),
+    ...Array.from({ length: 3 }, () => interim(id, Buffer.alloc(7, 0xbe))),
+    headers(id, OK, FLAG.endStream),
+  ]);
+  const worker = await serveHttp2(context, [at]);
+  assert.equal((await ask1(worker, '/')).status, 502);
+  assert.equal((await ask2(http2Client(context, worker), { ':path': '/' })).status, 502);
+  assert.deepEqual(refusalsIn(worker.row), { 'invalid-response': 2 });
+  assert.equal(at.sockets.length, 1);
+});
+
+test('keeps the other requests of a connection if a client leaves before many answers', async (context) => {
+  const ids: number[] = [];
+  const at = await rawEndpoint(context, (id) => {
+    ids.push(id);
+    return [];
+  });
+  const worker = await serveHttp2(context, [at]);
+  const other = ask2(http2Client(context, worker), { ':path': '/' });
+  await eventually(() => assert.equal(ids.length, 1));
+  // More streams than a connection remembers one by one.
+  const leaving = [http2Client(context, worker), http2Client(context, worker)];
+  for (const client of leaving)
+    for (let count = 0; count < 100; count += 1) client.request({ ':path': '/' }).on('error', () => undefined);
+  await eventually(() => assert.equal(ids.length, 201));
+  for (const client of leaving) client.destroy();
+  await eventually(() => assert.equal(worker.row[ACTIVE], 1));
+  // The endpoint has not read the resets yet.
+  const [first = 0, ...late] = ids;
+  for (const id of late) at.sockets[0]?.write(headers(id, OK, FLAG.endStream));
+  at.sockets[0]?.write(headers(first, OK, FLAG.endStream));
+  assert.equal((await other).status, 200);
+  assert.equal(at.sockets.length, 1);
+});
+
+test('ends a connection that sends heads without end on a stream that was reset', async (context) => {
+  const at = await rawEndpoint(context, (id) => Array.from({ length: 1_200 }, () => headers(id, [[':status', '103']])));
+  const worker = await serveHttp2(context, [at]);
+  assert.equal((await ask1(worker, '/')).status, 502);
+  await eventually(() => assert.ok(at.sockets[0]?.closed));
 });
