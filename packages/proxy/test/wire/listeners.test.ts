@@ -114,13 +114,21 @@ test('a removed Service closes its listener, keeps its connections, and still re
   await client.send('before');
   await client.take(6);
   await fleet.serve(webService([endpointOf(backend)], { name: 'other', port: 9_090 }));
-  await eventually(() => assert.rejects(connectClient({ host: fleet.addressOf(), port: PORT }), REFUSED));
+  let opened = 1;
+  const connect = async (): Promise<void> => {
+    await using _open = await connectClient({ host: fleet.addressOf(), port: PORT });
+    opened += 1;
+  };
+  await eventually(() => assert.rejects(connect(), REFUSED));
   await client.send('after');
   assert.equal((await client.take(5)).toString(), 'after');
   await client.end();
   await client.ended;
   await eventually(async () => {
-    assert.deepEqual((await fleet.usage()).web, { receivedBytes: 11, sentBytes: 11, connections: 1, requests: 0 });
+    const { connections = 0, ...usage } = (await fleet.usage()).web ?? {};
+    assert.deepEqual(usage, { receivedBytes: 11, sentBytes: 11, requests: 0 });
+    // A connection may be accepted while the listener closes, and is then not counted.
+    assert.ok(connections >= 1 && connections <= opened, `${connections} of ${opened} connections`);
   });
   await eventually(() =>
     assert.deepEqual(

@@ -4,16 +4,7 @@ import { hostOf, hostText } from '../peer-address.ts';
 import { countDroppedDatagrams, DatagramSlots } from './datagrams.ts';
 import { EventPoll } from './event-poll.ts';
 import { NativeMemory } from './ffi.ts';
-import {
-  AF_INET,
-  EPOLLERR,
-  EPOLLIN,
-  EPOLLRDHUP,
-  SO_REUSEADDR,
-  SOCK_DGRAM,
-  SOCK_STREAM,
-  SOL_SOCKET,
-} from './layouts.ts';
+import { AF_INET, EPOLLERR, EPOLLIN, SO_REUSEADDR, SOCK_DGRAM, SOCK_STREAM, SOL_SOCKET } from './layouts.ts';
 import {
   acceptConnection,
   acceptedPeer,
@@ -74,10 +65,12 @@ function testConnection(poll: EventPoll, open: number[]): void {
   testBytes(client, accepted, poll);
   expect('read of a closed descriptor', receive(-1, new NativeMemory(1), 1), EBADF);
   expect('shutdown', shutdownWrite(accepted), 0);
+  // On a busy machine, the kernel may deliver a segment on loopback after the call that sent it.
+  expectEvent(poll, client, EPOLLIN);
   expect('read after FIN', receive(client, new NativeMemory(1), 1), 0);
   resetConnection(accepted);
   open.splice(open.indexOf(accepted), 1);
-  expectEvent(poll, client, EPOLLIN | EPOLLRDHUP);
+  expectEvent(poll, client, EPOLLERR);
   // Linux reports EPIPE and not ECONNRESET if RST follows FIN.
   expect('error of a reset connection', takeSocketError(client), EPIPE);
 }
@@ -140,6 +133,7 @@ function testBytes(from: number, to: number, poll: EventPoll): void {
   assert.deepEqual(received.bytes.subarray(0, 3_000), sent.bytes.subarray(100, 3_100), 'read: other bytes than sent');
   expect('write', transmit(from, sent, 1), 1);
   expect('SIOCOUTQ', unacknowledgedSequence(from) <= 3_001, true);
+  expectEvent(poll, to, EPOLLIN);
   expect('read', receive(to, received, 4_096), 1);
 }
 
