@@ -145,6 +145,14 @@ export class CurrentRequest {
     return contentLength > this.#bodyBytesLeft ? 'body-too-large' : undefined;
   }
 
+  /**
+   * Whether the request is one for the Service of the connection. Otherwise the log of this Service, which may belong to
+   * another tenant, must not show its host and path.
+   */
+  get isForConnection(): boolean {
+    return this.#requested === this.#connection.upstream;
+  }
+
   /** Begins a request whose head is not valid. */
   beginInvalid(): void {
     this.#requested = listenerOwner(this.#connection.upstream);

@@ -187,7 +187,7 @@ export class HttpSession
     const reason = this.#current.begin(head, routed);
     this.startIdleTimeout();
     this.#request.cookieEndpoint = this.#current.cookieEndpoint;
-    this.beginLog(head, reason === undefined ? this.#request : undefined);
+    if (this.#current.isForConnection) this.beginLog(head, reason === undefined ? this.#request : undefined);
     if (reason === undefined) this.#request.begin(this.#current);
     else if (reason === 'redirect') this.#redirect(head);
     else this.#failRequest(reason);

@@ -76,6 +76,8 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
 
   /** How many streams a client may open. */
   get freeStreams(): number {
+    // Further heads would end the connection, and the requests of others with it.
+    if (this.#output.queuedBytes > MAX_QUEUED_BYTES / 2) return 0;
     if (!this.#streams.canOpen || this.#isEnded || this.#isPeerDraining || this.#isDraining) return 0;
     return Math.max(0, this.#settings.maxConcurrentStreams - this.#streams.size);
   }

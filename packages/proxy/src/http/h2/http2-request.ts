@@ -103,7 +103,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     }
     const refused = head.startsWebSocket && endpointsSpeakHttp2(this.upstream.route) ? 'not-implemented' : routed;
     const reason = this.#current.begin(head, refused, this.#webSocketKey?.line);
-    this.logged = this.#owner.startLog(this.upstream.route, head);
+    if (this.#current.isForConnection) this.logged = this.#owner.startLog(this.upstream.route, head);
     if (reason === 'redirect') {
       if (this.#current.writeRedirect(head)) this.#sendOutput('https-redirect');
       else this.#answer('invalid-request');

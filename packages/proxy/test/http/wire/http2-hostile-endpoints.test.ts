@@ -223,3 +223,24 @@ test('ends a connection that sends heads without end on a stream that was reset'
   assert.equal((await ask1(worker, '/')).status, 502);
   await eventually(() => assert.ok(at.sockets[0]?.closed));
 });
+
+test('keeps the requests of a connection whose endpoint does not read, if a client sends many large heads', async (context) => {
+  const ids: number[] = [];
+  const at = await rawEndpoint(context, (id, socket) => {
+    ids.push(id);
+    socket.pause();
+    return [];
+  });
+  const worker = await serveHttp2(context, [at]);
+  const other = ask2(http2Client(context, worker), { ':path': '/' });
+  await eventually(() => assert.equal(ids.length, 1));
+  const large = Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`x-${index}`, 'a'.repeat(4_000)]));
+  const clients = Array.from({ length: 10 }, () => http2Client(context, worker));
+  for (const client of clients)
+    for (let count = 0; count < 100; count += 1)
+      client.request({ ':path': '/', ...large }).on('error', () => undefined);
+  // The connections are full, so a request is refused.
+  await eventually(() => assert.ok((refusalsIn(worker.row).overloaded ?? 0) > 0));
+  at.sockets[0]?.write(headers(ids[0] ?? 0, OK, FLAG.endStream));
+  assert.equal((await other).status, 200);
+});
