@@ -75,6 +75,8 @@ export class CurrentRequest {
   /** Whether the connection must end after the response. */
   closesAfterResponse = false;
   readonly #connection: RequestConnection;
+  /** The counters of the Service for which the request counts. */
+  #counters: Float64Array;
   /** The upstream that the request asks for, even if it refuses the request. Undefined if there is none. */
   #requested: Upstream | undefined;
   readonly #meter = new RequestMeter();
@@ -92,6 +94,7 @@ export class CurrentRequest {
 
   constructor(connection: RequestConnection) {
     this.#connection = connection;
+    this.#counters = connection.counters;
   }
 
   /**
@@ -104,10 +107,13 @@ export class CurrentRequest {
     routed: RoutedTo | ErrorReason,
     webSocketKeyLine?: Uint8Array,
   ): ErrorReason | 'redirect' | undefined {
-    const { peer, upstream, counters, now } = this.#connection;
+    const { peer, upstream, admission, now } = this.#connection;
     const isRouted = typeof routed !== 'string';
     this.#requested = isRouted ? routed.upstream : listenerOwner(upstream);
-    this.#meter.begin(counters, now);
+    // A request counts for the Service that its host and path select, even if this Service refuses the connection.
+    const isRefused = isRouted && routed.refusal !== undefined;
+    this.#counters = isRefused ? routed.upstream.service.counters : this.#connection.counters;
+    this.#meter.begin(this.#counters, now);
     this.method = head.methodId;
     this.hasBody = head.framing.kind === 'chunked' || head.framing.length > 0;
     this.hasResponse = false;
@@ -124,23 +130,21 @@ export class CurrentRequest {
     this.cookieEndpoint = writtenRequest.cookieEndpoint;
     this.isWebSocket = writtenRequest.isWebSocket;
     this.closesAfterResponse = writtenRequest.closes;
+    // The Service of the connection also pays for requests that another Service refuses and for those that no Service gets.
+    if (!admission.admitRequest()) return 'too-many-requests';
     if (!isRouted) return routed;
     if (routed.upstream.service.isSuspended) return 'suspended';
     return (
       routed.refusal ??
-      this.#limitRefusal(head.framing.length) ??
+      this.#bodyRefusal(head.framing.length) ??
       refusal ??
       (this.isHttps || httpsRedirectPort(upstream.route) === undefined ? undefined : 'redirect')
     );
   }
 
-  /**
-   * Returns why the limits of the Service or its tenant refuse the request, if they do. `contentLength` is 0 if the length
-   * of the body is not known.
-   */
-  #limitRefusal(contentLength: number): ErrorReason | undefined {
-    const { admission, upstream } = this.#connection;
-    if (!admission.admitRequest()) return 'too-many-requests';
+  /** Returns a reason if the body is larger than the Service allows. `contentLength` is 0 if the length is not known. */
+  #bodyRefusal(contentLength: number): ErrorReason | undefined {
+    const { upstream } = this.#connection;
     this.#bodyBytesLeft = upstream.route.settings.maxBodyBytes ?? Number.POSITIVE_INFINITY;
     return contentLength > this.#bodyBytesLeft ? 'body-too-large' : undefined;
   }
@@ -155,6 +159,7 @@ export class CurrentRequest {
 
   /** Begins a request whose head is not valid. */
   beginInvalid(): void {
+    this.#counters = this.#connection.counters;
     this.#requested = listenerOwner(this.#connection.upstream);
     this.method = METHOD.other;
     this.hasBody = true;
@@ -237,9 +242,9 @@ export class CurrentRequest {
 
   /** Replaces the output by an answer of the proxy, which completes the request. */
   writeAnswer(reason: ErrorReason, closes: boolean): void {
-    const { counters, upstream, now } = this.#connection;
+    const { upstream, now } = this.#connection;
     this.hasResponse = true;
-    countRequestRefusal(counters, reason);
+    countRequestRefusal(this.#counters, reason);
     // A suspended Service keeps no connections.
     this.closesAfterResponse ||= closes || closesConnection(reason) || upstream.service.isSuspended;
     writeAnswer(reason, {
@@ -249,7 +254,7 @@ export class CurrentRequest {
       closes: this.closesAfterResponse,
       upstream: this.#requested,
     });
-    this.#meter.answer(ERROR_REASONS[reason].status, counters, now);
+    this.#meter.answer(ERROR_REASONS[reason].status, this.#counters, now);
   }
 
   /** Replaces the output by a redirect to HTTPS, which completes the request. Returns false if the client named no host. */

@@ -1,4 +1,4 @@
-// Tests that the log of a Service has no requests for other Services that its connections carry.
+// Tests requests on a connection of one Service that another Service refuses, or that no Service gets.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type IncomingHttpHeaders } from 'node:http2';
@@ -48,4 +48,36 @@ test('logs a request that another Service refuses, or no Service gets, not for t
   await eventually(() => assert.match(text, /\/last/));
   session.destroy();
   assert.doesNotMatch(text, /secret/);
+});
+
+test("counts a request that another Service refuses for that Service, against the limit of the connection's Service", async () => {
+  await using fleet = await startFleet();
+  await using backend = await httpBackend({ handler: (_request, response) => response.end('x') });
+  const limits = { connections: null, connectionsPerClient: null, inBitsPerSecond: null, outBitsPerSecond: null };
+  const service = (name: string, settings: TestService['settings']): TestService => ({
+    name,
+    port: PORT,
+    shared: true,
+    endpoints: [endpointOf(backend)],
+    settings: { httpPorts: [PORT], hosts: [`${name}.example`], ...settings },
+  });
+  // At this rate no token comes back during the test, except one at the start of each second.
+  const web = service('web', { limits: { ...limits, requestsPerSecond: 3 } });
+  await fleet.serve(web, service('other', { sourceRanges: ['192.0.2.0/24'] }));
+  const proxy = await fleet.proxy();
+  await proxy.ready;
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
+  const get = (host: string): string => `GET / HTTP/1.1\r\nHost: ${host}.example\r\n\r\n`;
+  assert.equal((await ask(client, get('web'))).status, 200);
+  const statuses: number[] = [];
+  while (statuses.at(-1) !== 429) statuses.push((await ask(client, get('other'))).status);
+  assert.ok(statuses.length >= 3);
+  assert.ok(
+    statuses.slice(0, -1).every((status) => status === 403),
+    statuses.join(' '),
+  );
+  await eventually(async () => {
+    const usage = await fleet.usage();
+    assert.deepEqual([usage.web?.requests, usage.other?.requests], [1, statuses.length]);
+  });
 });
