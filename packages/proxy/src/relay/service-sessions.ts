@@ -39,7 +39,7 @@ export class ServiceSessions implements CountedSessions {
     return this.#suspensionText !== undefined;
   }
 
-  /** What HTTP clients are told about the suspension. Undefined if the Service is not suspended. */
+  /** The message of the Suspension, which HTTP clients get with the status 403. Undefined if the Service is not suspended. */
   get suspensionText(): string | undefined {
     return this.#suspensionText;
   }

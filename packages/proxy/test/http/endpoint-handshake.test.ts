@@ -18,7 +18,7 @@ import { TRANSPORTS } from '../fixtures/transports.ts';
 const PODS = makeCertificate({ name: 'Pods', isAuthority: true });
 const POD = makeCertificate({ name: 'pod', names: ['shop.internal'], issuer: PODS });
 const TERMS = { serverName: 'shop.internal', authorities: PODS.certificate, certificate: null };
-/** The time of each step by the clock of the test. A turn of the queue has room for two steps. */
+/** How long each step takes by the clock of the test. One turn of the queue has time for two steps. */
 const STEP_MS = 1;
 
 interface TlsEndpoint extends AsyncDisposable {

@@ -92,7 +92,7 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
     return this.http2.streamCount + this.#reserved.size === 0;
   }
 
-  /** Returns a stream for one more request, or undefined if the connection has no room. */
+  /** Opens a stream for a request. Returns undefined if the connection can carry no further request now. */
   reserve(window: Window): EndpointStream | undefined {
     if (this.#isClosing || this.#isLost || this.http2.freeStreams <= this.#reserved.size) return undefined;
     if (window !== this.#window) {

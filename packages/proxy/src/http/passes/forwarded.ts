@@ -17,7 +17,7 @@ export interface PeerOptions {
   readonly isTrusted: boolean;
 }
 
-/** The peer of a client's connection, and what endpoints are told about the peer. */
+/** The peer at the other end of a client's connection. The X-Forwarded fields describe this peer to endpoints. */
 export class ForwardedPeer {
   /** The text of the peer's address. */
   readonly address: string;
