@@ -31,16 +31,17 @@ describe('HTTP configurations', () => {
     for (const port of Object.values(ports)) assert.equal(countOf(text, `bind 127.0.0.1:${port}`), 1, String(port));
     for (const field of FORWARDED_FIELDS) assert.ok(countOf(text, `${field} `) >= 5, field);
     assert.equal(countOf(text, 'X-Forwarded-Proto https'), 1);
-    assert.equal(countOf(text, `127.0.0.1:${backends.backendPort}`), 1);
+    assert.equal(countOf(text, `127.0.0.1:${backends.backendPort}`), 1_001);
     assert.equal(countOf(haproxyRoutes(ROUTES), '\n'), 1_000);
     assert.match(text, /127\.0\.0\.1:2002 proto h2/);
-    assert.match(haproxyRoutes(ROUTES), /^shop-000\.example\/team-0\/ endpoints\n/);
+    assert.match(haproxyRoutes(ROUTES), /^shop-000\.example\/team-0\/ routes-0\n/);
   });
 
   test('nginx has one server per host and one location per route, and keeps connections to the backend', () => {
     const text = nginxHttpConfiguration({ directory, ports, ...backends });
     assert.equal(countOf(text, `listen 127.0.0.1:${ports.routes};`), 100);
     assert.equal(countOf(text, 'location /team-'), 1_000);
+    assert.equal(countOf(text, '  upstream routes-'), 1_000);
     assert.match(text, /listen 127\.0\.0\.1:1003 ssl /);
     assert.match(text, /listen 127\.0\.0\.1:1004 http2 /);
     assert.match(text, /server 127\.0\.0\.1:2002; keepalive 256;/);
@@ -56,7 +57,7 @@ describe('HTTP configurations', () => {
     assert.equal(countOf(text, '"prefix":"/"'), 4);
     assert.equal(countOf(text, '"explicit_http_config":{"http2_protocol_options":{}}'), 1);
     assert.equal(countOf(text, '"inline_string":"a chain"'), 1);
-    assert.equal(countOf(text, `"port_value":${backends.backendPort}`), 1);
+    assert.equal(countOf(text, `"port_value":${backends.backendPort}`), 1_001);
     assert.ok(text.includes('"max_requests":1000000000'));
   });
 

@@ -4,7 +4,7 @@ import { type Certificate, spawnProcess, temporaryDirectory } from '@weir/testki
 import { programPath } from '@weir/tools';
 import type { Subject } from '../../subjects/subject.ts';
 import { L7_LISTENERS, type L7Listener, type L7Ports } from '../listeners.ts';
-import { type BenchmarkRoute, ROUTES_BY_HOST } from '../routes.ts';
+import { type BenchmarkRoute, ROUTES, ROUTES_BY_HOST } from '../routes.ts';
 import { freeL7Ports, type L7SubjectInput } from './subject-input.ts';
 
 export async function startEnvoyHttp(input: L7SubjectInput): Promise<Subject<L7Listener>> {
@@ -19,7 +19,7 @@ export async function startEnvoyHttp(input: L7SubjectInput): Promise<Subject<L7L
   return {
     name: 'envoy',
     description:
-      'Envoy, HTTP connection manager and router, --concurrency 1, no admin, no access log; routes: a virtual host per host',
+      'Envoy, HTTP connection manager and router, --concurrency 1, no admin, no access log; routes: a virtual host per host, a cluster per route',
     pid: envoy.pid,
     output: envoy.output,
     ports,
@@ -37,7 +37,11 @@ export function envoyHttpConfiguration(
   return {
     static_resources: {
       listeners: L7_LISTENERS.map((name) => listener(name, { port: ports[name], certificate })),
-      clusters: [cluster('endpoints', backendPort), { ...cluster('calls', grpcBackendPort), ...HTTP2_TO_ENDPOINTS }],
+      clusters: [
+        cluster('endpoints', backendPort),
+        { ...cluster('calls', grpcBackendPort), ...HTTP2_TO_ENDPOINTS },
+        ...ROUTES.map(({ backend }) => cluster(backend, backendPort)),
+      ],
     },
   };
 }
@@ -91,8 +95,8 @@ function connectionManager(name: L7Listener, port: number): object {
     '@type': `${EXTENSIONS}.filters.http.router.v3.Router`,
     suppress_envoy_headers: true,
   };
-  const hosts = [...ROUTES_BY_HOST].map(([host, routes]) => virtualHost(host, routes, 'endpoints'));
-  const all = virtualHost('*', [{ host: '*', pathPrefix: '' }], name === 'grpc' ? 'calls' : 'endpoints');
+  const hosts = [...ROUTES_BY_HOST].map(([host, routes]) => virtualHost(host, routes));
+  const all = virtualHost('*', [{ backend: name === 'grpc' ? 'calls' : 'endpoints', host: '*', pathPrefix: '' }]);
   return {
     '@type': `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
     stat_prefix: name,
@@ -113,13 +117,13 @@ function connectionManager(name: L7Listener, port: number): object {
   };
 }
 
-function virtualHost(host: string, routes: readonly BenchmarkRoute[], clusterName: string): object {
+function virtualHost(host: string, routes: readonly BenchmarkRoute[]): object {
   return {
     name: host,
     domains: [host],
-    routes: routes.map(({ pathPrefix }) => ({
+    routes: routes.map(({ backend, pathPrefix }) => ({
       match: { prefix: `${pathPrefix}/` },
-      route: { cluster: clusterName, timeout: '0s' },
+      route: { cluster: backend, timeout: '0s' },
     })),
   };
 }

@@ -23,7 +23,8 @@ export async function startHaproxyHttp({ certificate, ...backends }: L7SubjectIn
   const started = cleanup.move();
   return {
     name: 'haproxy',
-    description: 'HAProxy, mode http, 1 thread, http-reuse always, splice-auto; routes: a map per host and path prefix',
+    description:
+      'HAProxy, mode http, 1 thread, http-reuse always, splice-auto; routes: a map of hosts and path prefixes, a backend per route',
     pid: haproxy.pid,
     output: haproxy.output,
     ports,
@@ -33,7 +34,7 @@ export async function startHaproxyHttp({ certificate, ...backends }: L7SubjectIn
 
 /** Returns a map file from host and path prefix to the name of a backend. HAProxy finds the longest prefix in a tree. */
 export function haproxyRoutes(routes: readonly BenchmarkRoute[]): string {
-  return routes.map(({ host, pathPrefix }) => `${host}${pathPrefix}/ endpoints\n`).join('');
+  return routes.map(({ backend, host, pathPrefix }) => `${host}${pathPrefix}/ ${backend}\n`).join('');
 }
 
 export type ConfigurationInput = Omit<L7SubjectInput, 'certificate'> & {
@@ -70,6 +71,7 @@ backend endpoints
   server endpoint 127.0.0.1:${backendPort}
 backend calls
   server endpoint 127.0.0.1:${grpcBackendPort} proto h2
+${ROUTES.map(({ backend }) => `backend ${backend}\n  server endpoint 127.0.0.1:${backendPort}`).join('\n')}
 `;
 }
 

@@ -4,7 +4,7 @@ import { spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { programPath } from '@weir/tools';
 import type { Subject } from '../../subjects/subject.ts';
 import type { L7Listener } from '../listeners.ts';
-import { ROUTES_BY_HOST } from '../routes.ts';
+import { ROUTES, ROUTES_BY_HOST } from '../routes.ts';
 import type { ConfigurationInput } from './haproxy-http.ts';
 import { freeL7Ports, type L7SubjectInput } from './subject-input.ts';
 
@@ -25,7 +25,7 @@ export async function startNginxHttp({ certificate, ...backends }: L7SubjectInpu
   return {
     name: 'nginx',
     description:
-      'nginx proxy_pass, 1 process, keepalive 256, no temporary files; routes: a server per host, a location per path prefix',
+      'nginx proxy_pass, 1 process, keepalive 256, no temporary files; routes: a server per host, a location and an upstream per path prefix',
     pid: nginx.pid,
     output: nginx.output,
     ports,
@@ -42,7 +42,7 @@ export function nginxHttpConfiguration(input: ConfigurationInput): string {
     ([host, prefixes]) => `  server {
     listen 127.0.0.1:${ports.routes};
     server_name ${host};
-${prefixes.map(({ pathPrefix }) => `    location ${pathPrefix}/ { proxy_pass http://endpoints; }`).join('\n')}
+${prefixes.map(({ backend, pathPrefix }) => `    location ${pathPrefix}/ { proxy_pass http://${backend}; }`).join('\n')}
   }`,
   );
   return `
@@ -60,6 +60,7 @@ http {
   server_names_hash_max_size 4096;
   upstream endpoints { ${upstream(backendPort)} }
   upstream calls { ${upstream(grpcBackendPort)} }
+${ROUTES.map(({ backend }) => `  upstream ${backend} { ${upstream(backendPort)} }`).join('\n')}
   proxy_http_version 1.1;
   proxy_max_temp_file_size 0;
   proxy_set_header Connection "";

@@ -47,8 +47,8 @@ export function weirHttpManifests(
     { name: 'grpc', namespace: NAMESPACE, protocol: 'TCP', port: ports.grpc, appProtocol: 'grpc' },
     { target: grpcBackendPort, addresses: ['127.0.0.1'] },
   );
-  const routes = ROUTES.map(({ host, pathPrefix }, index) =>
-    service(`routes-${index}`, ports.routes, { hosts: host, 'path-prefix': pathPrefix }),
+  const routes = ROUTES.map(({ backend, host, pathPrefix }) =>
+    service(backend, ports.routes, { hosts: host, 'path-prefix': pathPrefix }),
   );
   return [
     service('http', ports.http),
