@@ -4,6 +4,7 @@ import { after, before, describe } from 'node:test';
 import { insideSandbox, requireProgram } from '@weir/tools';
 import { type ChartFleet, startChartFleet } from '../../src/cluster/chart-fleet.ts';
 import { faults } from './chart/faults.ts';
+import { http } from './chart/http.ts';
 import { installation } from './chart/installation.ts';
 import { tenants } from './chart/tenants.ts';
 import { uninstallation } from './chart/uninstallation.ts';
@@ -18,5 +19,5 @@ describe('helm install weir', { ...requirement, timeout: 900_000 }, () => {
   });
   after(() => fleet?.close());
 
-  for (const part of [installation, tenants, upgrades, faults, uninstallation]) part(() => fleet);
+  for (const part of [installation, tenants, http, upgrades, faults, uninstallation]) part(() => fleet);
 });

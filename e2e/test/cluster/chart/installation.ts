@@ -5,6 +5,7 @@ import { get } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'node:test';
 import { type ChartFleet, RELEASE_NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
+import { SHARED_PORT } from './http.ts';
 
 interface Pods {
   readonly items: readonly {
@@ -19,7 +20,10 @@ interface Pods {
 export function installation(fleet: () => ChartFleet): void {
   describe('an installation', () => {
     test('is ready when helm returns, and its notes name the next step', async () => {
-      const notes = await withFleetOutput(fleet(), fleet().install('weir', '--set=controller.classless=true'));
+      const notes = await withFleetOutput(
+        fleet(),
+        fleet().install('weir', '--set=controller.classless=true', `--set=controller.sharedPorts={${SHARED_PORT}}`),
+      );
       assert.match(notes, /kubectl label node/);
       const { items } = await fleet().get<Pods>('pods', '-n', RELEASE_NAMESPACE);
       const counts = new Map<string, number>();
