@@ -314,7 +314,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
       return;
     }
     // RFC 9113 §8.1: a server may stop a request with NO_ERROR after a complete response, which the client keeps.
-    if (stream.hasPeerEnded && code === ERROR.none) this.#complete(stream);
+    if (!this.#isServer && stream.hasPeerEnded && code === ERROR.none) this.#complete(stream);
     else this.#close(stream, code);
     // The endpoints of a Service may reset what they want.
     if (this.#isServer && !this.#limits.takePeerReset()) this.fail(ERROR.enhanceYourCalm);
