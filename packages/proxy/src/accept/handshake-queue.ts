@@ -1,7 +1,6 @@
 // Clients wait in this queue before each read of their PROXY header and ClientHello, and before each step of their TLS handshake. A
 // signature takes up to milliseconds, and thousands of clients can send their ClientHellos at the same moment. So the worker serves only a
-// few clients in each turn of the event loop, and the tenants take turns. TLS handshakes with endpoints wait in this queue too, and so do
-// HTTP/2 clients that send many requests at once.
+// few clients in each turn of the event loop, and the tenants take turns. TLS handshakes with endpoints wait in this queue too.
 import { countProgress } from '../transport/progress.ts';
 import type { Turns } from '../transport/tcp-transport.ts';
 
@@ -13,7 +12,7 @@ const QUANTUM_MS = 0.5;
 export const MAX_WAITING_HANDSHAKES = 8_192;
 const MAX_WAITING_BYTES = 16_777_216;
 
-/** A preread, a handshake or a part of many HTTP/2 requests that waits for its next step. */
+/** A preread or a handshake that waits for its next step. */
 export interface WaitingHandshake {
   /** Whether the connection has ended while it waited. */
   readonly hasEnded: boolean;

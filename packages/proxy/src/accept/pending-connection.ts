@@ -149,7 +149,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     this.#options.wheel.add(this);
     try {
       this.#stream.accept(this);
-      this.#stream.deferReads?.(() => this.#queueRead());
+      this.#stream.deferReads(() => this.#queueRead());
       this.#stream.readStart();
     } catch (thrown) {
       this.onThrow(this.#stream, thrown);
@@ -162,7 +162,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
 
   step(): void {
     this.#isReadQueued = false;
-    this.#stream.readNow?.();
+    this.#stream.readNow();
   }
 
   end(outcome: Outcome): void {
@@ -329,7 +329,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     if (uncountedBytes === 0) this.#countReceived();
     const http2 = this.#http2 && { http2: this.#http2.connection };
     this.#stream.readStop();
-    this.#stream.deferReads?.(undefined);
+    this.#stream.deferReads(undefined);
     this.#unregister();
     try {
       this.#options.onRouted(this.#stream, { ...this.#info, ...http2, prereadBytes, uncountedBytes }, this.#admission);

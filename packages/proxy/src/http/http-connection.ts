@@ -19,6 +19,7 @@ import type { Sink } from './message-output.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
 import { ForwardedPeer } from './passes/forwarded.ts';
 import type { RequestRouter } from './request-router.ts';
+import type { TenantTurns, TurnTaker } from './request-turns.ts';
 
 /** The number of consecutive idle timeouts for which a throttled request may wait, see `TcpSession`. */
 const MAX_THROTTLED_IDLE_TIMEOUTS = 10;
@@ -51,11 +52,16 @@ export interface HttpConnectionOptions {
  * A client connection, which belongs to one Service at a time: its counters, limits and deadline, and when its client is
  * read. The subclass reads the requests and writes the responses.
  */
-export abstract class HttpConnection extends CountedConnection implements StreamEvents, Session, ThrottledReader, Sink {
+export abstract class HttpConnection
+  extends CountedConnection
+  implements StreamEvents, Session, ThrottledReader, TurnTaker, Sink
+{
   deadline = 0;
   wheelSlot = 0;
   wheelIndex = -1;
   sessionIndex = -1;
+  nextWaiting: TurnTaker | undefined;
+  isWaiting = false;
   /** The Service to which the connection belongs. */
   upstream: Upstream;
   admission: Admission;
@@ -67,6 +73,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   /** Whether bytes of the open request are being read that are not counted yet. */
   protected hasUncountedBytes = false;
   protected readonly isHttp2: boolean = false;
+  protected requestTurns: TenantTurns;
   #throttle: SessionThrottle;
   #idleTicks: number;
   #hasEnded = false;
@@ -92,6 +99,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     this.peer = new ForwardedPeer({ address, listener: info.destination, isTls: info.tls !== undefined, isTrusted });
     this.#uncountedInput = info.uncountedBytes ?? 0;
     this.#countedBefore = Math.max(0, info.prereadBytes.length - this.#uncountedInput);
+    this.requestTurns = context.requestTurns.of(admission.limiters.tenant);
     this.#throttle = new SessionThrottle(context.shaper.limitersFor(admission.limiters), this);
     this.#idleTicks = ticksFor(upstream.route.settings.idleTimeoutMs);
     if (info.isAlreadyCounted === true) return;
@@ -105,6 +113,8 @@ export abstract class HttpConnection extends CountedConnection implements Stream
 
   /** Whether bytes of the client can be processed now. */
   protected abstract get canTakeInput(): boolean;
+  /** Whether the next bytes of the client may begin a request, so that they wait for the turn of the tenant. */
+  protected abstract get awaitsRequest(): boolean;
   /** Whether a request is open, so that the idle timeout of the Service applies. */
   protected abstract get hasRequest(): boolean;
   /** Called once, before the first bytes are processed. */
@@ -130,6 +140,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
       this.upstream.service.sessions.add(this);
       this.client.limitReadBytes?.(this.#throttle.quantumBytes('in'));
       this.client.accept(this);
+      this.client.deferReads(this.#onReadable);
       this.onAccepted();
       this.deadline = wheel.now + ticksFor(headTimeoutMs);
       wheel.add(this);
@@ -166,6 +177,14 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   onThrow(...args: readonly unknown[]): void {
     this.context.onInternalError(args.at(-1));
     this.end('internal');
+  }
+
+  readonly #onReadable = (): void => {
+    if (!this.awaitsRequest || this.requestTurns.tryTake(this)) this.client.readNow();
+  };
+
+  onTurn(): void {
+    if (!this.#hasEnded) this.client.readNow();
   }
 
   onConnect(): void {}
@@ -263,6 +282,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     try {
       this.upstream = upstream;
       this.admission = admission;
+      this.requestTurns = this.context.requestTurns.of(admission.limiters.tenant);
       this.countFor(upstream.service.counters, admission.limiters.tenant);
       addToCounter(this.counters, CONNECTIONS, 1);
       addToCounter(this.counters, ACTIVE, 1);

@@ -79,6 +79,10 @@ export class HttpSession
     return this.#nextRequest === undefined && !this.#request.isConnecting && this.#request.source?.awaitsDrain !== true;
   }
 
+  protected override get awaitsRequest(): boolean {
+    return this.#phase === 'head';
+  }
+
   get endpointStats(): EndpointStats | undefined {
     return this.#request.stats;
   }
@@ -114,7 +118,7 @@ export class HttpSession
 
   onWorkerDrain(): void {
     // The first request of a connection is answered, because clients do not expect that a new connection ends.
-    if (this.isEnded || !this.#isKept || this.#phase !== 'head' || this.#reader.isInHead) return;
+    if (this.isEnded || !this.#isKept || this.#phase !== 'head' || this.#reader.isInHead || this.isWaiting) return;
     const { drainIdleMs } = this.context;
     if (drainIdleMs === 0) this.#linger();
     // RFC 9112 §9.5: a client may send a request while the FIN is on its way, so active clients learn of the end from a response.
@@ -340,6 +344,15 @@ export class HttpSession
     this.#reader.next(METHOD.other);
     this.endRequestTimeout();
     this.setDeadline(KEEP_ALIVE_MS);
+    if (this.#nextRequest === undefined || this.requestTurns.tryTake(this)) this.#readNextRequest();
+  }
+
+  override onTurn(): void {
+    if (this.#nextRequest === undefined) super.onTurn();
+    else this.guarded(() => this.#readNextRequest());
+  }
+
+  #readNextRequest(): void {
     const bytes = this.#nextRequest;
     this.#nextRequest = undefined;
     if (bytes !== undefined) this.read(bytes);

@@ -3,6 +3,7 @@ import type { Sealer } from '@weir/runtime/sealing';
 import type { HandshakeQueue } from '../accept/handshake-queue.ts';
 import type { AccessLog } from '../access-log/access-log.ts';
 import type { EndpointConnections } from '../http/endpoint-connections.ts';
+import type { RequestTurns } from '../http/request-turns.ts';
 import type { Shaper } from '../limits/shaper.ts';
 import type { WorkerBuffers } from '../limits/tenant-buffers.ts';
 import type { Outcome } from '../metering/outcome.ts';
@@ -113,6 +114,7 @@ export interface RelayContext {
   readonly shaper: Shaper;
   readonly sending: SendingSessions;
   readonly handshakes: HandshakeQueue;
+  readonly requestTurns: RequestTurns;
   readonly buffers: WorkerBuffers;
   readonly endpointConnections: EndpointConnections;
   /** Opens the sealed keys of certificates for endpoints. Undefined if this proxy does not have the fleet's secret. */

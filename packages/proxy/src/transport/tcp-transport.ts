@@ -139,6 +139,13 @@ export interface TcpStream {
   bufferedBytes?(): number;
   /** Changes how many bytes are buffered from now on. Absent if the transport does not support this. */
   setWindow?(window: Window): void;
+  /**
+   * Calls `readLater` instead of reading, whenever something can be read. `readLater` must arrange a call of `readNow`.
+   * With undefined, the stream reads by itself again.
+   */
+  deferReads(readLater: (() => void) | undefined): void;
+  /** Reads once, unless reading has stopped or nothing can be read. */
+  readNow(): void;
   readStart(): void;
   /** Stops reading. `onData` is not called again before `readStart`. */
   readStop(): void;
@@ -164,15 +171,7 @@ export interface DetachableStream extends TcpStream {
 }
 
 /** The stream of an accepted connection, as passed to `onConnection`. */
-export interface AcceptedStream extends DetachableStream {
-  /**
-   * Calls `readLater` instead of reading, whenever something can be read. `readLater` must arrange a call of `readNow`.
-   * With undefined, the stream reads by itself again. Absent if the transport cannot defer reads.
-   */
-  deferReads?(readLater: (() => void) | undefined): void;
-  /** Reads once, unless reading has stopped or nothing can be read. */
-  readNow?(): void;
-}
+export type AcceptedStream = DetachableStream;
 
 export interface DetachedStream {
   readonly socket: Socket;

@@ -14,6 +14,7 @@ import { PendingConnections } from '../accept/pending-connections.ts';
 import { AccessLog } from '../access-log/access-log.ts';
 import { createLogFlag, LogBuffer } from '../access-log/log-buffer.ts';
 import { EndpointConnections } from '../http/endpoint-connections.ts';
+import { RequestTurns } from '../http/request-turns.ts';
 import { createStickyKey, deriveStickyKey } from '../http/sticky-cookie.ts';
 import { composeIn } from '../http/worker-memory.ts';
 import { AdmissionController } from '../limits/admission.ts';
@@ -116,6 +117,7 @@ export class RelayWorker {
       shaper: new Shaper(),
       sending: new SendingSessions(),
       handshakes: new HandshakeQueue({ turns: options.transport.turns, now: sliceClock }),
+      requestTurns: new RequestTurns({ turns: options.transport.turns, now: sliceClock }),
       buffers: new WorkerBuffers(),
       endpointConnections: new EndpointConnections(options.transport),
       sealer: options.sealer,

@@ -11,6 +11,7 @@ import { encodeLines } from './head-encoder.ts';
 import { HeadReceiver, type HeadReceiverOwner, promisedBytesOf } from './head-receiver.ts';
 import { HpackEncoder } from './hpack/encoder.ts';
 import { CLIENT_PREFACE, ERROR, FLAG, FRAME, MAX_STREAM_ID, readUint32 } from './protocol.ts';
+import { ResetsAhead } from './resets-ahead.ts';
 import { OWN_CLIENT_SETTINGS, OWN_SERVER_SETTINGS, PeerSettings } from './settings.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 import { StreamTable } from './stream-table.ts';
@@ -36,6 +37,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   readonly #limits: AbuseLimits;
   readonly #settings: PeerSettings;
   readonly #reader: FrameReader;
+  readonly #resetsAhead = new ResetsAhead();
   readonly #heads: HeadReceiver;
   readonly #data: DataReceiver;
   readonly #sender: DataSender;
@@ -105,17 +107,19 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   receive(bytes: Uint8Array, maxHeads: number = Number.POSITIVE_INFINITY): number {
     const reader = this.#reader;
     reader.position = 0;
+    this.#resetsAhead.begin(bytes);
     for (let heads = 0; heads < maxHeads && !this.#isEnded; heads += reader.type === FRAME.headers ? 1 : 0) {
       const result = reader.next(bytes, bytes.length);
       if (result === 'more') break;
       if (result === 'error') this.fail(reader.error);
       // RFC 9113 §3.4: the first frame is SETTINGS.
-      else if (!this.#hasSettings && !this.#isSettings()) this.fail(ERROR.protocol);
+      else if (!this.#hasSettings && !reader.isSettings) this.fail(ERROR.protocol);
       // RFC 9113 §6.2: nothing comes between the frames of a header block.
-      else if (this.#heads.openBlockId !== 0 && !this.#continuesBlock()) this.fail(ERROR.protocol);
+      else if (this.#heads.isInterruptedBy(reader)) this.fail(ERROR.protocol);
       else if (result === 'data') this.#data.onData(reader);
       else this.#onFrame();
     }
+    this.#resetsAhead.end();
     this.flush();
     return this.#isEnded ? bytes.length : reader.position;
   }
@@ -243,6 +247,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     stream.method = head.methodId;
     stream.receivedBytes = head.blockBytes;
     stream.isTunnel = head.startsWebSocket;
+    stream.isResetAhead = this.#resetsAhead.has(id, this.#reader.position);
     const consumer = this.handler.onRequest(stream, head, refusal);
     // The handler may have answered or reset the request.
     if (stream.id !== id) return;
@@ -282,14 +287,6 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
 
   // What the peer sends.
 
-  #isSettings(): boolean {
-    return this.#reader.type === FRAME.settings && (this.#reader.flags & FLAG.ack) === 0;
-  }
-
-  #continuesBlock(): boolean {
-    return this.#reader.type === FRAME.continuation && this.#reader.streamId === this.#heads.openBlockId;
-  }
-
   #onFrame(): void {
     const reader = this.#reader;
     const { type, streamId, flags, bytes, start, end } = reader;
@@ -314,7 +311,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
       return;
     }
     // RFC 9113 §8.1: a server may stop a request with NO_ERROR after a complete response, which the client keeps.
-    if (stream.hasPeerEnded && code === ERROR.none) this.#complete(stream);
+    if (!this.#isServer && stream.hasPeerEnded && code === ERROR.none) this.#complete(stream);
     else this.#close(stream, code);
     // The endpoints of a Service may reset what they want.
     if (this.#isServer && !this.#limits.takePeerReset()) this.fail(ERROR.enhanceYourCalm);

@@ -74,6 +74,11 @@ export class FrameReader {
     return this.#headerLength > 0 || this.#state === PAYLOAD || this.#state === PREFACE;
   }
 
+  /** Whether the current frame changes settings. */
+  get isSettings(): boolean {
+    return this.type === FRAME.settings && (this.flags & FLAG.ack) === 0;
+  }
+
   /**
    * Reads from `position` to `end` (exclusive). `frame`: a complete frame other than DATA. `data`: a piece of DATA.
    * `more`: all bytes are used up. After `error`, the connection must end.

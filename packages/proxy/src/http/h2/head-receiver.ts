@@ -5,7 +5,7 @@ import { DecodedHead, type HeadKind } from './decoded-head.ts';
 import type { FrameReader } from './frames.ts';
 import { HeaderBlock } from './header-block.ts';
 import { HpackDecoder } from './hpack/decoder.ts';
-import { ERROR, FLAG, MAX_STREAM_ID, PRIORITY_BYTES, readUint32 } from './protocol.ts';
+import { ERROR, FLAG, FRAME, MAX_STREAM_ID, PRIORITY_BYTES, readUint32 } from './protocol.ts';
 import type { Http2Stream } from './stream.ts';
 import type { StreamTable } from './stream-table.ts';
 
@@ -38,6 +38,12 @@ export class HeadReceiver {
   /** The stream whose header block is not complete; 0 if there is none. */
   get openBlockId(): number {
     return this.#block.streamId;
+  }
+
+  /** Whether a frame comes between the frames of a header block. */
+  isInterruptedBy({ type, streamId }: FrameReader): boolean {
+    const { openBlockId } = this;
+    return openBlockId !== 0 && (type !== FRAME.continuation || streamId !== openBlockId);
   }
 
   onHeaders({ streamId, flags, dependency, bytes, start, end }: FrameReader): void {

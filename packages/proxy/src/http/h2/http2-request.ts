@@ -108,6 +108,8 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
       if (this.#current.writeRedirect(head)) this.#sendOutput('https-redirect');
       else this.#answer('invalid-request');
     } else if (reason !== undefined) this.#answer(reason);
+    // The reset follows. An endpoint would cost far more than the rest of such a request.
+    else if (this.#stream.isResetAhead) output.at = 0;
     else {
       const client = this.#owner.connectionInfo.client;
       this.#request = new EndpointRequest(this, { context: this.#context, upstream: this.upstream, client });

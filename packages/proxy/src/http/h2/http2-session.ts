@@ -1,7 +1,6 @@
 // Relays the HTTP/2 requests of one client connection. `Http2Connection` reads and writes its frames; each request is an
 // `Http2Request`, which has an endpoint of its own.
 import type { EndpointStats } from '@weir/model/data-plane';
-import type { WaitingHandshake } from '../../accept/handshake-queue.ts';
 import { COLUMN_COUNT } from '../../metering/counters.ts';
 import type { DownstreamInfo } from '../../relay/downstream-info.ts';
 import { ticksFor } from '../../relay/timeout-wheel.ts';
@@ -23,18 +22,10 @@ import { Http2Request } from './http2-request.ts';
 import type { Http2RequestOwner } from './request-owner.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 
-/**
- * How many requests of one read are begun at once. A read may hold a thousand requests, so the rest waits for the turn of the tenant.
- */
-const MAX_HEADS_PER_TURN = 16;
-
 /** Counts the bytes of frames. Only header blocks and DATA count, for the Services of their requests. */
 const frameCounters: Float64Array = new Float64Array(COLUMN_COUNT);
 
-export class Http2Session
-  extends HttpConnection
-  implements ConnectionHandler, ByteSink, Http2RequestOwner, WaitingHandshake
-{
+export class Http2Session extends HttpConnection implements ConnectionHandler, ByteSink, Http2RequestOwner {
   readonly connection: Http2Connection;
   protected override readonly isHttp2 = true;
   readonly #requests = new Set<Http2Request>();
@@ -43,7 +34,8 @@ export class Http2Session
   #isInHead = false;
   #deadlineBeforeHead = 0;
   #isLingering = false;
-  #hadRequest = false;
+  /** How many requests the client has sent. */
+  #requestCount = 0;
   #isReading = false;
   /** Bytes of the client that wait for the turn of the tenant. At most one read. */
   #unread: Uint8Array | undefined;
@@ -89,6 +81,10 @@ export class Http2Session
     return this.#requests.size > 0;
   }
 
+  protected override get awaitsRequest(): boolean {
+    return true;
+  }
+
   protected override get canTakeInput(): boolean {
     return this.#unread === undefined;
   }
@@ -106,7 +102,7 @@ export class Http2Session
 
   onWorkerDrain(): void {
     // The first request of a connection is answered, because clients do not expect that a new connection ends.
-    if (!this.isEnded && this.#hadRequest) this.guarded(() => this.connection.drain());
+    if (!this.isEnded && this.#requestCount > 0) this.guarded(() => this.connection.drain());
   }
 
   onEnd(): void {
@@ -126,11 +122,14 @@ export class Http2Session
       return;
     }
     let at: number;
+    const before = this.#requestCount;
     this.#isReading = true;
     try {
-      at = this.connection.receive(bytes, MAX_HEADS_PER_TURN);
+      // The first request is that for which this connection has its turn.
+      at = this.connection.receive(bytes, 1 + this.requestTurns.left);
     } finally {
       this.#isReading = false;
+      this.requestTurns.take(Math.max(0, this.#requestCount - before - 1));
     }
     this.dropUncounted();
     if (this.isEnded) return;
@@ -143,19 +142,18 @@ export class Http2Session
   #waitForTurn(bytes: Uint8Array, at: number): void {
     this.#unread = new Uint8Array(bytes.subarray(at));
     this.client.readStop();
-    this.context.handshakes.addBegun(this.options.admission.limiters.tenant, this);
+    this.requestTurns.wait(this);
   }
 
-  get hasEnded(): boolean {
-    return this.isEnded;
-  }
-
-  /** Continues with the requests of the last read. */
-  step(): void {
+  override onTurn(): void {
     const bytes = this.#unread;
+    if (bytes === undefined || this.isEnded) {
+      super.onTurn();
+      return;
+    }
     this.#unread = undefined;
     this.guarded(() => {
-      if (bytes !== undefined) this.read(bytes);
+      this.read(bytes);
       if (!this.isEnded && this.canTakeInput) this.readClient();
     });
   }
@@ -233,7 +231,7 @@ export class Http2Session
     stream.consumer = request;
     this.startIdleTimeout();
     request.start(head, refusal);
-    this.#hadRequest = true;
+    this.#requestCount += 1;
     if (this.context.isDraining && !this.isEnded) this.connection.drain();
     // The client opens another connection, which may find the Service in service again.
     if (this.upstream.service.isSuspended) this.connection.drain();

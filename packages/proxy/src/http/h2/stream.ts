@@ -44,6 +44,8 @@ export class Http2Stream {
   method: number = METHOD.other;
   /** Whether DATA is another protocol, whose directions end one by one (RFC 9113 §8.5). */
   isTunnel = false;
+  /** Whether the client has reset the request in bytes that are not processed yet, so that no answer is needed. */
+  isResetAhead = false;
   /** Whether the final head of the peer has arrived. */
   hasHead = false;
   hasPeerEnded = false;

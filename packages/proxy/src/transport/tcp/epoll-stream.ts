@@ -218,7 +218,7 @@ export class EpollStream implements AcceptedStream {
     if (this.#descriptor < 0) return;
     if (this.#fin === 'wanted' && !this.#isConnecting && this.queuedBytes === 0) this.#sendFin();
     if (this.#readLater === undefined) this.readNow();
-    else this.#readLater();
+    else if (this.#wantsToRead && this.#isReadable) this.#readLater();
   }
 
   emitClose(): void {

@@ -82,6 +82,9 @@ export class NetTcpStream implements AcceptedStream {
   #isReading = false;
   #hasYielded = false;
   #hasEnded = false;
+  #readLater: (() => void) | undefined;
+  /** Bytes that wait for `readNow`. Only while reads are deferred. */
+  #deferred: Uint8Array | undefined;
   /** The number of bytes read in the loop iteration with the number `#iteration`. */
   #bytesThisIteration = 0;
   #iteration = 0;
@@ -139,9 +142,23 @@ export class NetTcpStream implements AcceptedStream {
     this.#socket.on('end', onEnd);
   }
 
+  deferReads(readLater: (() => void) | undefined): void {
+    this.#readLater = readLater;
+  }
+
+  readNow(): void {
+    const bytes = this.#deferred;
+    if (bytes === undefined || !this.#isReading) return;
+    this.#deferred = undefined;
+    this.#deliver(bytes);
+    if (this.#isReading && !this.#hasYielded) this.#socket.resume();
+  }
+
   readStart(): void {
     this.#isReading = true;
-    if (!this.#hasYielded) this.#socket.resume();
+    if (this.#hasYielded) return;
+    if (this.#deferred === undefined) this.#socket.resume();
+    else this.#yieldTurn();
   }
 
   readStop(): void {
@@ -219,6 +236,17 @@ export class NetTcpStream implements AcceptedStream {
     this.#bytesThisIteration += bytes.length;
     // Another read of `READ_BUFFER_BYTES` could exceed the quantum.
     if (this.#bytesThisIteration > READ_QUANTUM_BYTES - READ_BUFFER_BYTES && !this.#hasYielded) this.#yieldTurn();
+    if (this.#readLater === undefined) this.#deliver(bytes);
+    else this.#defer(bytes, this.#readLater);
+  }
+
+  #defer(bytes: Uint8Array, readLater: () => void): void {
+    this.#deferred = this.#deferred === undefined ? bytes : Buffer.concat([this.#deferred, bytes]);
+    readLater();
+    if (this.#deferred !== undefined) this.#socket.pause();
+  }
+
+  #deliver(bytes: Uint8Array): void {
     try {
       this.events?.onData(this, bytes);
     } catch (thrown) {
@@ -234,7 +262,10 @@ export class NetTcpStream implements AcceptedStream {
 
   resumeReading(): void {
     this.#hasYielded = false;
-    if (this.#isReading) this.#socket.resume();
+    if (!this.#isReading) return;
+    if (this.#deferred === undefined) this.#socket.resume();
+    else if (this.#readLater === undefined) this.readNow();
+    else this.#readLater();
   }
 
   /** Handles the peer's FIN. All data before the FIN has been read. */

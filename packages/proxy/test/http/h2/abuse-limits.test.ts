@@ -30,20 +30,22 @@ function stepsUntilFailure(peer: RawPeer, maxSteps: number, step: (id: number) =
 const NOTHING = new Uint8Array();
 
 suite('a client that resets its requests', () => {
-  const openAndReset = (peer: RawPeer, id: number): void => {
+  const openAndReset = (peer: RawPeer, id: number, code: number = ERROR.cancel): void => {
     peer.head(id, GET, FLAG.endStream);
-    peer.send(FRAME.rstStream, 0, id, numberBytes(ERROR.cancel));
+    peer.send(FRAME.rstStream, 0, id, numberBytes(code));
   };
 
-  test('loses the connection after too many resets in a row', () => {
-    const peer = new RawPeer();
-    assert.equal(
-      stepsUntilFailure(peer, 1_000, (id) => openAndReset(peer, id)),
-      MAX_PEER_RESETS + 1,
-    );
-    assert.equal(peer.failureCode, ERROR.enhanceYourCalm);
-    assert.equal(peer.connection.streamCount, 0);
-  });
+  for (const [name, code] of Object.entries({ CANCEL: ERROR.cancel, NO_ERROR: ERROR.none })) {
+    test(`loses the connection after too many resets by ${name} in a row`, () => {
+      const peer = new RawPeer();
+      assert.equal(
+        stepsUntilFailure(peer, 1_000, (id) => openAndReset(peer, id, code)),
+        MAX_PEER_RESETS + 1,
+      );
+      assert.equal(peer.failureCode, ERROR.enhanceYourCalm);
+      assert.equal(peer.connection.streamCount, 0);
+    });
+  }
 
   test('keeps the connection if other requests are completed', () => {
     const peer = new RawPeer((each, stream) => {

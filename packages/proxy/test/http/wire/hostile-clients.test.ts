@@ -7,12 +7,14 @@ import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { connectClient, eventually } from '@weir/testkit';
+import { CLIENT_PREFACE, ERROR, FLAG, FRAME } from '../../../src/http/h2/protocol.ts';
 import type { RunningProxy } from '../../../src/index.ts';
 import { FLEET_SECRET, TRUSTING_CLIENT, terminatingTls } from '../../fixtures/certificates.ts';
 import { type Fleet, startFleet } from '../../fixtures/fleet.ts';
 import { PORT } from '../../fixtures/listen-address.ts';
 import { outcomesFor } from '../../fixtures/services.ts';
 import type { TestService } from '../../fixtures/tables.ts';
+import { frameOf, numberBytes } from '../h2/raw-peer.ts';
 
 const NO_LIMITS = { connections: null, connectionsPerClient: null, inBitsPerSecond: null, outBitsPerSecond: null };
 
@@ -76,6 +78,34 @@ test('resets a stream whose client takes no byte of the answer of the proxy', as
   assert.equal(session.closed, false);
   session.destroy();
   await eventually(async () => assert.equal((await fleet.usage()).web?.requests, 1));
+  assert.equal(outcomesFor(proxy)?.internal ?? 0, 0);
+});
+
+test('sends nothing to endpoints for requests that their client resets at once', async (context) => {
+  const paths: (string | undefined)[] = [];
+  const at = await endpoint(context, (request, response) => {
+    paths.push(request.url);
+    response.end('web');
+  });
+  const { fleet, proxy } = await serve(context, web(at));
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
+  // `:method: GET`, `:scheme: http`, `:path: /…` and `:authority: a` (RFC 7541 §6).
+  const request = (id: number, path: string): Uint8Array =>
+    frameOf(
+      FRAME.headers,
+      FLAG.endHeaders | FLAG.endStream,
+      id,
+      Buffer.from(`\x82\x86\x04\x02${path}\x01\x01a`, 'latin1'),
+    );
+  const resets = Array.from({ length: 100 }, (_, index) => {
+    const id = 2 * index + 1;
+    return [request(id, '/r'), frameOf(FRAME.rstStream, 0, id, numberBytes(ERROR.cancel))];
+  });
+  const settings = frameOf(FRAME.settings, 0, 0, new Uint8Array());
+  await client.send(Buffer.concat([CLIENT_PREFACE, settings, ...resets.flat(), request(201, '/a')]));
+  await client.take(/web/);
+  assert.deepEqual(paths, ['/a']);
+  await eventually(async () => assert.equal((await fleet.usage()).web?.requests, 101));
   assert.equal(outcomesFor(proxy)?.internal ?? 0, 0);
 });
 
