@@ -2,7 +2,9 @@ import type { EndpointStats } from '@weir/model/data-plane';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import type { EndpointTls } from './endpoint-tls.ts';
 import type { HeadFields } from './h1/head-fields.ts';
+import { keepAliveSeconds } from './h1/keep-alive.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
+import type { ListedConnection } from './idle-connections.ts';
 import { type MessageHandler, type MessageReader, responseReader } from './message-reader.ts';
 import { CONNECTION_OPTION } from './passes/connection-options.ts';
 import {
@@ -31,7 +33,9 @@ const LINE_END: Uint8Array = Buffer.from('\r\n');
 const LAST_CHUNK: Uint8Array = Buffer.from('0\r\n');
 
 /** One connection to an endpoint. Carries one request at a time, and waits for the next in `EndpointConnections`. */
-export class EndpointConnection implements RequestCarrier, StreamEvents, MessageHandler<ResponseHeadParser> {
+export class EndpointConnection
+  implements RequestCarrier, StreamEvents, MessageHandler<ResponseHeadParser>, ListedConnection
+{
   readonly stats: EndpointStats;
   /** The TLS of the connection; undefined for a connection without TLS. */
   readonly tls: EndpointTls | undefined;
@@ -39,13 +43,15 @@ export class EndpointConnection implements RequestCarrier, StreamEvents, Message
   stream!: TcpStream;
   /** How many requests the connection has carried. */
   requests = 0;
-  /** Whether the connection waits for its next request. Written by the owner. */
-  isIdle = false;
-  /** The tick in which the connection became idle or, if later, began to close. Written by the owner. */
-  idleSince = 0;
-  /** The connections that became idle just before and after this one. Written by the owner. */
-  older: EndpointConnection | undefined;
-  newer: EndpointConnection | undefined;
+  isListed = false;
+  older: ListedConnection | undefined;
+  newer: ListedConnection | undefined;
+  /** The tick in which the connection began to close. Written by the owner. */
+  closingSince = 0;
+  /** The tick in which the connection, if it is still idle, is closed. Written by the owner. */
+  idleUntil = 0;
+  /** How many seconds the endpoint waits for the next request. Infinity if the endpoint does not say this. */
+  endpointIdleSeconds: number = Number.POSITIVE_INFINITY;
   readonly #owner: EndpointConnectionOwner;
   readonly #reader: MessageReader<ResponseHeadParser> = responseReader();
   #exchange: Exchange | undefined;
@@ -214,6 +220,7 @@ export class EndpointConnection implements RequestCarrier, StreamEvents, Message
     if (status < 200) return 'head';
     // RFC 9112 §9.3: a connection of HTTP/1.0 does not persist without `keep-alive`, which Weir does not use.
     this.#isReusable = !framing.endsConnection && minorVersion > 0 && (options & CONNECTION_OPTION.close) === 0;
+    this.endpointIdleSeconds = keepAliveSeconds(head.fields);
     return 'body';
   }
 

@@ -5,6 +5,7 @@ import { EndpointConnection, type EndpointConnectionOwner } from './endpoint-con
 import type { EndpointTls } from './endpoint-tls.ts';
 import type { EndpointHttp2Connection } from './h2/endpoint-http2-connection.ts';
 import { EndpointHttp2Connections } from './h2/endpoint-http2-connections.ts';
+import { IdleConnections } from './idle-connections.ts';
 import type { RequestCarrier } from './request-carrier.ts';
 
 /**
@@ -14,10 +15,15 @@ import type { RequestCarrier } from './request-carrier.ts';
 export const MAX_CONNECTIONS_PER_ENDPOINT = 1_024;
 /** How many connections to one endpoint may be idle in one worker. */
 const MAX_IDLE_PER_ENDPOINT = 256;
-/** How many connections to all endpoints may be idle in one worker. */
+/** How many connections to all endpoints may be idle in one worker, whatever their version of HTTP. */
 export const MAX_IDLE = 2_048;
 /** How long a connection may be idle, in ticks of the timeout wheel (seconds). Less than most endpoints wait. */
 const MAX_IDLE_TICKS = 30;
+/**
+ * A connection is closed this much earlier than its endpoint says (`Keep-Alive: timeout`). Otherwise the endpoint may close
+ * the connection while a request is on its way, and only some requests can be sent again.
+ */
+const CLOSE_EARLIER_TICKS = 1;
 /** How long an endpoint may take to answer FIN with FIN. */
 const MAX_CLOSING_TICKS = 2;
 /** How many requests one connection carries, so that requests move to new endpoints. */
@@ -49,21 +55,20 @@ export class EndpointConnections implements EndpointConnectionOwner {
   readonly #byEndpoint = new Map<EndpointStats, ConnectionsTo>();
   /** Connections that wait for the FIN of their endpoints, or have received the FIN since. */
   #closing: EndpointConnection[] = [];
-  #idleCount = 0;
-  /** The ends of a list of all idle connections, in the order in which they became idle. */
-  #oldestIdle: EndpointConnection | undefined;
-  #newestIdle: EndpointConnection | undefined;
+  readonly #idle: IdleConnections;
   #now = 0;
   #isDraining = false;
   readonly #http2: EndpointHttp2Connections;
 
-  constructor(transport: TcpTransport) {
+  constructor(transport: TcpTransport, maxIdle: number = MAX_IDLE) {
     this.#transport = transport;
-    this.#http2 = new EndpointHttp2Connections(transport, (connection) => this.#adopt(connection));
+    this.#idle = new IdleConnections(maxIdle);
+    const onHttp1 = (connection: EndpointHttp2Connection): void => this.#adopt(connection);
+    this.#http2 = new EndpointHttp2Connections({ transport, idle: this.#idle, onHttp1 });
   }
 
   get idleCount(): number {
-    return this.#idleCount;
+    return this.#idle.count;
   }
 
   /** Returns what can carry a request to an endpoint; undefined if the endpoint has its maximum number of requests. */
@@ -91,7 +96,7 @@ export class EndpointConnections implements EndpointConnectionOwner {
   takeIdle(stats: EndpointStats, tls?: EndpointTls): EndpointConnection | undefined {
     const idle = this.#byEndpoint.get(stats)?.idle;
     for (let connection = idle?.pop(); connection !== undefined; connection = idle?.pop()) {
-      this.#unlink(connection);
+      this.#idle.delete(connection);
       if (connection.tls === tls) return connection;
       connection.close();
     }
@@ -115,20 +120,19 @@ export class EndpointConnections implements EndpointConnectionOwner {
     const { stats, requests } = connection;
     const { idle } = this.#connectionsTo(stats);
     const isFull = idle.length >= MAX_IDLE_PER_ENDPOINT;
-    if (isFull || this.#isDraining || requests >= MAX_REQUESTS || stats.tier === EXCLUDED) {
+    const idleTicks = Math.min(MAX_IDLE_TICKS, connection.endpointIdleSeconds - CLOSE_EARLIER_TICKS);
+    if (isFull || idleTicks <= 0 || this.#isDraining || requests >= MAX_REQUESTS || stats.tier === EXCLUDED) {
       connection.close();
       return;
     }
-    // The new connection is kept, so that the idle connections of one tenant do not keep out those of the others.
-    if (this.#idleCount >= MAX_IDLE) this.#oldestIdle?.close();
-    connection.idleSince = this.#now;
+    connection.idleUntil = this.#now + idleTicks;
     idle.push(connection);
-    this.#link(connection);
+    this.#idle.add(connection);
   }
 
   onConnectionClosing(connection: EndpointConnection): void {
     this.#removeIdle(connection);
-    connection.idleSince = this.#now;
+    connection.closingSince = this.#now;
     this.#closing.push(connection);
   }
 
@@ -143,14 +147,12 @@ export class EndpointConnections implements EndpointConnectionOwner {
   /** Closes connections that were idle for too long, or whose endpoint is not used any more. Must be called once a second. */
   tick(now: number): void {
     this.#now = now;
-    // Copies, because each close removes the connection from the list.
-    for (const [stats, { idle }] of this.#byEndpoint)
-      if (stats.tier === EXCLUDED) for (const connection of [...idle]) connection.close();
-    const oldest = now - MAX_IDLE_TICKS;
-    for (let connection = this.#oldestIdle; connection !== undefined && connection.idleSince <= oldest; ) {
-      const next = connection.newer;
-      connection.close();
-      connection = next;
+    for (const [stats, { idle }] of this.#byEndpoint) {
+      // Backwards, because each close removes the connection from the list.
+      for (let index = idle.length - 1; index >= 0; index -= 1) {
+        const connection = idle[index] as EndpointConnection;
+        if (stats.tier === EXCLUDED || connection.idleUntil <= now) connection.close();
+      }
     }
     this.#resetUnanswered(now - MAX_CLOSING_TICKS);
     this.#http2.tick(now);
@@ -168,37 +170,15 @@ export class EndpointConnections implements EndpointConnectionOwner {
     const closing = this.#closing;
     this.#closing = [];
     for (const connection of closing) {
-      if (connection.idleSince <= oldest) connection.reset();
+      if (connection.closingSince <= oldest) connection.reset();
       else if (!connection.hasEnded) this.#closing.push(connection);
     }
   }
 
   #removeIdle(connection: EndpointConnection): void {
-    if (!connection.isIdle) return;
-    this.#unlink(connection);
+    if (!this.#idle.delete(connection)) return;
     const { idle } = this.#connectionsTo(connection.stats);
     idle.splice(idle.indexOf(connection), 1);
-  }
-
-  #link(connection: EndpointConnection): void {
-    connection.isIdle = true;
-    connection.older = this.#newestIdle;
-    if (connection.older === undefined) this.#oldestIdle = connection;
-    else connection.older.newer = connection;
-    this.#newestIdle = connection;
-    this.#idleCount += 1;
-  }
-
-  #unlink(connection: EndpointConnection): void {
-    const { older, newer } = connection;
-    if (older === undefined) this.#oldestIdle = newer;
-    else older.newer = newer;
-    if (newer === undefined) this.#newestIdle = older;
-    else newer.older = older;
-    connection.isIdle = false;
-    connection.older = undefined;
-    connection.newer = undefined;
-    this.#idleCount -= 1;
   }
 
   #connectionsTo(stats: EndpointStats): ConnectionsTo {

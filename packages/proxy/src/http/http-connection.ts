@@ -94,9 +94,10 @@ export abstract class HttpConnection
     this.info = info;
     this.options = options;
     const { address } = info.client;
-    const { trustForwarded } = context;
+    const { trustForwarded, writeForwarded: writesForwarded } = context;
     const isTrusted = !trustForwarded.isEmpty && trustForwarded.contains(address);
-    this.peer = new ForwardedPeer({ address, listener: info.destination, isTls: info.tls !== undefined, isTrusted });
+    const isTls = info.tls !== undefined;
+    this.peer = new ForwardedPeer({ address, listener: info.destination, isTls, isTrusted, writesForwarded });
     this.#uncountedInput = info.uncountedBytes ?? 0;
     this.#countedBefore = Math.max(0, info.prereadBytes.length - this.#uncountedInput);
     this.requestTurns = context.requestTurns.of(admission.limiters.tenant);

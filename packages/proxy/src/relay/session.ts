@@ -14,6 +14,8 @@ import type { TimeoutWheel, WheelEntry } from './timeout-wheel.ts';
 export interface Session extends WheelEntry, IndexedEntry {
   /** The endpoint to which the session is connected or connecting, if any. */
   readonly endpointStats: EndpointStats | undefined;
+  /** The open requests of a session that may carry several at a time. Each may go to another endpoint. */
+  readonly requests?: Iterable<Session>;
   /** Ends the session. Does nothing if the session has already ended. */
   end(outcome: Outcome): void;
   onExpired(): void;
@@ -126,6 +128,8 @@ export interface RelayContext {
   readonly accessLog: AccessLog;
   /** The HTTP proxies in front of Weir whose fields about the client, such as X-Forwarded-For, are believed. */
   readonly trustForwarded: NetworkSet;
+  /** Whether endpoints get Forwarded (RFC 7239) beside X-Forwarded-For. */
+  readonly writeForwarded: boolean;
   /** Called with an unexpected exception that ends a connection. */
   onInternalError(thrown: unknown): void;
   /**
