@@ -4,6 +4,7 @@ import { availableParallelism, hostname } from 'node:os';
 import { formatDuration, parseCidr, parseDuration } from '@weir/model/data-plane';
 import {
   ADMIN_TOKEN_FORMAT,
+  boolean,
   createLogger,
   createProbeSocket,
   duration,
@@ -64,6 +65,7 @@ const CONFIG = {
   }),
   trustProxyProtocol: optional(list('WEIR_TRUST_PROXY_PROTOCOL', CIDR)),
   trustForwarded: optional(list('WEIR_TRUST_FORWARDED', CIDR)),
+  writeForwarded: boolean('WEIR_WRITE_FORWARDED', { default: false }),
   fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET_FORMAT)),
   stateDirectory: optional(path('WEIR_STATE')),
   transport: oneOf('WEIR_TRANSPORT', TRANSPORT_KINDS, { default: DEFAULT_TRANSPORT }),

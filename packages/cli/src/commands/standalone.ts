@@ -42,6 +42,7 @@ interface StandaloneCommandOptions extends ManifestOptions {
   readonly redis?: string;
   readonly trustProxyProtocol?: readonly string[];
   readonly trustForwarded?: readonly string[];
+  readonly writeForwarded?: boolean;
   readonly kubeconfig?: string;
 }
 
@@ -73,6 +74,7 @@ export function addStandalone(program: Command, { terminal, finish }: CommandCon
         'network of HTTP proxies whose X-Forwarded-* fields are believed (repeatable; default: nobody is believed)',
       ).argParser(appendCidr),
     )
+    .option('--write-forwarded', 'send Forwarded (RFC 7239) beside X-Forwarded-For to pods')
     .option(
       '--kubeconfig <file>',
       'kubeconfig of an API server; the EndpointSlices of this server replace the EndpointSlices of the manifests (default: none)',

@@ -52,6 +52,8 @@ export interface StandaloneOptions extends Partial<FleetOptions> {
   readonly trustProxyProtocol?: readonly string[];
   /** CIDRs of HTTP proxies whose X-Forwarded-* fields are believed. */
   readonly trustForwarded?: readonly string[];
+  /** Whether pods get Forwarded (RFC 7239) beside X-Forwarded-For. */
+  readonly writeForwarded?: boolean;
   readonly state?: string;
   readonly redis?: RedisAccess | undefined;
   /** Kubeconfig of an API server. The EndpointSlices of this server replace the EndpointSlices of the manifests. */
@@ -143,6 +145,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
         const {
           trustProxyProtocol,
           trustForwarded,
+          writeForwarded,
           workers = availableParallelism(),
           transport = DEFAULT_TRANSPORT,
         } = options;
@@ -163,6 +166,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
               workers,
               trustProxyProtocol,
               trustForwarded,
+              writeForwarded,
               transport,
               stateDirectory: state,
               onDrain: drained.resolve,

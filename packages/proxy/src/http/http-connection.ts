@@ -87,9 +87,10 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     this.info = info;
     this.options = options;
     const { address } = info.client;
-    const { trustForwarded } = context;
+    const { trustForwarded, writeForwarded: writesForwarded } = context;
     const isTrusted = !trustForwarded.isEmpty && trustForwarded.contains(address);
-    this.peer = new ForwardedPeer({ address, listener: info.destination, isTls: info.tls !== undefined, isTrusted });
+    const isTls = info.tls !== undefined;
+    this.peer = new ForwardedPeer({ address, listener: info.destination, isTls, isTrusted, writesForwarded });
     this.#uncountedInput = info.uncountedBytes ?? 0;
     this.#countedBefore = Math.max(0, info.prereadBytes.length - this.#uncountedInput);
     this.#throttle = new SessionThrottle(context.shaper.limitersFor(admission.limiters), this);

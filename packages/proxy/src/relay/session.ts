@@ -124,6 +124,8 @@ export interface RelayContext {
   readonly accessLog: AccessLog;
   /** The HTTP proxies in front of Weir whose fields about the client, such as X-Forwarded-For, are believed. */
   readonly trustForwarded: NetworkSet;
+  /** Whether endpoints get Forwarded (RFC 7239) beside X-Forwarded-For. */
+  readonly writeForwarded: boolean;
   /** Called with an unexpected exception that ends a connection. */
   onInternalError(thrown: unknown): void;
   /**

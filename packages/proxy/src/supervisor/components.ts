@@ -103,6 +103,7 @@ export function createComponents(
     entry: settings.workerEntry ?? WORKER_ENTRY,
     trustProxyProtocol: settings.trustProxyProtocol,
     trustForwarded: settings.trustForwarded,
+    writeForwarded: settings.writeForwarded,
     fleetSecret,
     transport: settings.transport,
     slots,

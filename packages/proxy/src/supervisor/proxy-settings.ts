@@ -32,6 +32,8 @@ export interface ProxyOptions {
    * 7239) are believed only on connections from these networks. By default they are believed on no connection.
    */
   readonly trustForwarded?: readonly string[] | undefined;
+  /** Whether the proxies send Forwarded (RFC 7239) beside X-Forwarded-For to endpoints. By default they do not. */
+  readonly writeForwarded?: boolean | undefined;
   /**
    * Decrypts the private keys that the controller encrypted with the same secret. Without the secret, clients of ports
    * that terminate TLS are refused.

@@ -32,6 +32,7 @@ export interface WorkerPoolOptions {
   readonly entry: URL;
   readonly trustProxyProtocol: readonly string[] | undefined;
   readonly trustForwarded: readonly string[] | undefined;
+  readonly writeForwarded: boolean | undefined;
   readonly fleetSecret: Secret | undefined;
   readonly transport: TransportKind;
   readonly slots: SlotRegistry;
@@ -169,6 +170,7 @@ export class WorkerPool {
       peerWorkers: { ...this.#peerWorkers, worker: id },
       trustProxyProtocol,
       trustForwarded: this.#options.trustForwarded,
+      writeForwarded: this.#options.writeForwarded,
       fleetSecret,
       stickyKey: this.#stickyKey,
       transport: this.#options.transport,

@@ -49,6 +49,7 @@ export interface WorkerThreadOptions {
   readonly peerWorkers: PeerWorkersSetup;
   readonly trustProxyProtocol: readonly string[] | undefined;
   readonly trustForwarded: readonly string[] | undefined;
+  readonly writeForwarded: boolean | undefined;
   readonly fleetSecret: Secret | undefined;
   readonly stickyKey: Uint8Array;
   readonly workers: number;
@@ -104,6 +105,7 @@ export class WorkerThread {
       peerWorkers,
       trustedProxies,
       trustForwarded: options.trustForwarded,
+      writeForwarded: options.writeForwarded,
       fleetSecret: fleetSecret?.reveal(),
       stickyKey: options.stickyKey,
       workerCount,

@@ -24,6 +24,8 @@ export interface WorkerStartData {
   readonly trustedProxies?: readonly string[] | undefined;
   /** CIDRs of the HTTP proxies in front of the proxies, whose fields about the client are believed. */
   readonly trustForwarded?: readonly string[] | undefined;
+  /** Whether endpoints get Forwarded (RFC 7239) beside X-Forwarded-For; false by default. */
+  readonly writeForwarded?: boolean | undefined;
   /** The table of ClientIP affinity, which all workers share. */
   readonly affinityMemory: SharedArrayBuffer;
   readonly limiterMemory: WorkerLimiterMemory;

@@ -49,6 +49,8 @@ export interface RelayWorkerOptions extends WorkerListenersOptions {
   readonly stickyKey?: Uint8Array;
   /** CIDRs of the HTTP proxies in front of the proxies, whose fields about the client are believed. By default none. */
   readonly trustForwarded?: readonly string[] | undefined;
+  /** Whether endpoints get Forwarded (RFC 7239) beside X-Forwarded-For; false by default. */
+  readonly writeForwarded?: boolean | undefined;
   /** The limiter state, which all workers share. Without it, nothing is limited. */
   readonly limiterMemory?: WorkerLimiterMemory;
   /** Tells whether the main thread has taken the last lines of the access log. Without it, only one chunk is sent. */
@@ -123,6 +125,7 @@ export class RelayWorker {
       drainIdleMs: 0,
       accessLog: new AccessLog({ buffer, wallClock: options.wallClock }),
       trustForwarded: compileNetworks(options.trustForwarded ?? []),
+      writeForwarded: options.writeForwarded ?? false,
       onInternalError,
       onConnectError: (code) => options.onConnectError?.(code),
     };

@@ -99,6 +99,7 @@ test('reports all invalid settings at once, with exit code 2', async () => {
     WEIR_ADDRESSES: '192.0.2.1,999.1.1.1',
     WEIR_TRUST_PROXY_PROTOCOL: '192.0.2.1',
     WEIR_TRUST_FORWARDED: 'proxy.example',
+    WEIR_WRITE_FORWARDED: 'always',
   });
   assert.deepEqual(await proxy.exited, { code: 2, signal: null });
   assert.match(proxy.output(), /WEIR_REDIS_URL/);
@@ -106,6 +107,7 @@ test('reports all invalid settings at once, with exit code 2', async () => {
   assert.match(proxy.output(), /WEIR_ADDRESSES is .*an IP address/);
   assert.match(proxy.output(), /WEIR_TRUST_PROXY_PROTOCOL is .*a network such as 192\.0\.2\.0\/24/);
   assert.match(proxy.output(), /WEIR_TRUST_FORWARDED is .*a network such as 192\.0\.2\.0\/24/);
+  assert.match(proxy.output(), /WEIR_WRITE_FORWARDED is "always"/);
   assert.match(proxy.output(), /WEIR_WORKERS is "0"; use an integer from 1 to 256/);
 });
 

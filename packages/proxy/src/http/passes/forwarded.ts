@@ -15,6 +15,8 @@ export interface PeerOptions {
   readonly isTls: boolean;
   /** Whether the operator has named a range of proxies that contains the peer. Only then the peer's fields are believed. */
   readonly isTrusted: boolean;
+  /** Whether the operator wants Forwarded (RFC 7239) beside X-Forwarded-For. */
+  readonly writesForwarded: boolean;
 }
 
 /** The peer at the other end of a client's connection. The X-Forwarded fields describe this peer to endpoints. */
@@ -24,25 +26,26 @@ export class ForwardedPeer {
   readonly listener: SocketAddress;
   readonly isTls: boolean;
   readonly isTrusted: boolean;
+  /** The element of Forwarded without `host`. Undefined if no Forwarded is written. */
+  readonly element: Uint8Array | undefined;
 
-  constructor({ address, listener, isTls, isTrusted }: PeerOptions) {
+  constructor({ address, listener, isTls, isTrusted, writesForwarded }: PeerOptions) {
     this.address = address;
     this.listener = listener;
     this.isTls = isTls;
     this.isTrusted = isTrusted;
+    this.element = writesForwarded ? elementFor(address, isTls) : undefined;
   }
 
   get protoLine(): Uint8Array {
     return this.isTls ? HTTPS_LINE : HTTP_LINE;
   }
+}
 
-  /** The element of Forwarded without `host`. */
-  get element(): Uint8Array {
-    const { address } = this;
-    // RFC 7239 §6: an IPv6 address is written in brackets, and so needs quotes.
-    const node = address.includes(':') ? `"[${address}]"` : address;
-    return asciiBytes(`for=${node};proto=${this.isTls ? 'https' : 'http'}`);
-  }
+function elementFor(address: string, isTls: boolean): Uint8Array {
+  // RFC 7239 §6: an IPv6 address is written in brackets, and so needs quotes.
+  const node = address.includes(':') ? `"[${address}]"` : address;
+  return asciiBytes(`for=${node};proto=${isTls ? 'https' : 'http'}`);
 }
 
 const FOR_PREFIX: Uint8Array = asciiBytes('X-Forwarded-For: ');
@@ -96,12 +99,12 @@ export function writeXForwarded(edit: HeadEdit, context: RequestContext): void {
 }
 
 /**
- * Drops the Forwarded (RFC 7239) of an untrusted client, and keeps the Forwarded of a trusted peer. With `writesForwarded`, which
- * no setting turns on yet, also appends the peer's element.
+ * Drops the Forwarded (RFC 7239) of an untrusted client, and keeps the Forwarded of a trusted peer. Appends the peer's element if
+ * the operator wants Forwarded.
  */
-export function writeForwarded(edit: HeadEdit, { head, peer, writesForwarded }: RequestContext): void {
+export function writeForwarded(edit: HeadEdit, { head, peer }: RequestContext): void {
   if (!peer.isTrusted) edit.drop(FIELD.forwarded);
-  if (!writesForwarded) return;
+  if (peer.element === undefined) return;
   const { appended } = edit;
   appended.bytes(FORWARDED_PREFIX);
   if (peer.isTrusted) joinValues(edit, FIELD.forwarded);

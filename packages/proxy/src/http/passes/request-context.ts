@@ -28,8 +28,6 @@ export interface RequestContext {
   readonly head: RequestHead;
   /** The client's side of the connection. */
   peer: ForwardedPeer;
-  /** Whether the operator wants Forwarded (RFC 7239) beside X-Forwarded-For. */
-  writesForwarded: boolean;
   /** The Host that the route asks for instead of the client's. */
   hostRewrite: Uint8Array | undefined;
   /** The target in origin-form that the route asks for, or whose normal form differs from the received target. */

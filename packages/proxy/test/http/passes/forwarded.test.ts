@@ -73,8 +73,7 @@ describe('X-Forwarded-* and Forwarded', () => {
   test('Forwarded is written if the operator asks for the field', () => {
     const forwarded = (fields: string[], peer: Partial<typeof PEER>): string | undefined =>
       forwardRequest([LINE, 'Host: shop.example:81', ...fields], {
-        peer: new ForwardedPeer({ ...PEER, ...peer }),
-        writesForwarded: true,
+        peer: new ForwardedPeer({ ...PEER, writesForwarded: true, ...peer }),
       }).find((line) => line.startsWith('Forwarded'));
     const received = ['Forwarded: for=10.0.0.1', 'Forwarded: for=10.0.0.2;by=_x'];
     assert.equal(forwarded(received, {}), 'Forwarded: for=192.0.2.7;proto=https;host="shop.example:81"');

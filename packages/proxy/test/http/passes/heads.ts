@@ -17,6 +17,7 @@ export const PEER: PeerOptions = {
   listener: { address: '198.51.100.1', port: 443 },
   isTls: true,
   isTrusted: false,
+  writesForwarded: false,
 };
 export const DATE_TEXT: Uint8Array = Buffer.from('Sun, 06 Nov 1994 08:49:37 GMT');
 const MEMORY_BYTES = 65_536;
@@ -63,7 +64,6 @@ export function requestContext(
   return {
     head,
     peer: new ForwardedPeer(PEER),
-    writesForwarded: false,
     hostRewrite: undefined,
     targetRewrite: undefined,
     filters: compiled(options.headerFilters),

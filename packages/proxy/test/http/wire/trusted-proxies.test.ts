@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import type { ServiceSettings } from '@weir/model';
 import { connectClient, eventually } from '@weir/testkit';
+import type { ProxyOptions } from '../../../src/index.ts';
 import { PORT } from '../../fixtures/listen-address.ts';
 import { ALL_REQUESTS, type LoggedRequests, serveLogged } from '../../fixtures/logged-requests.ts';
 
@@ -12,7 +13,10 @@ const TRUSTED = '127.0.0.2';
 const UNTRUSTED = '127.0.0.3';
 
 /** Serves the Service "web", whose endpoint answers with the fields about the client that it has received. */
-function serveBehindProxies(accessLog?: ServiceSettings['accessLog']): Promise<LoggedRequests> {
+function serveBehindProxies(
+  accessLog?: ServiceSettings['accessLog'],
+  options: Pick<ProxyOptions, 'writeForwarded'> = {},
+): Promise<LoggedRequests> {
   return serveLogged(
     accessLog,
     (request, response) => {
@@ -20,7 +24,7 @@ function serveBehindProxies(accessLog?: ServiceSettings['accessLog']): Promise<L
       const names = Object.keys(headers).filter((name) => /^(x-)?forwarded/.test(name));
       response.end(JSON.stringify(Object.fromEntries(names.sort().map((name) => [name, headers[name]]))));
     },
-    { trustForwarded: [`${TRUSTED}/32`] },
+    { trustForwarded: [`${TRUSTED}/32`], ...options },
   );
 }
 
@@ -70,6 +74,15 @@ test('believes the fields about the client only on connections from trusted netw
   for (const ask of [claim, claimOverHttp2]) {
     assert.deepEqual(await ask(serving, TRUSTED), BELIEVED);
     assert.deepEqual(await ask(serving, UNTRUSTED), REPLACED);
+  }
+});
+
+test('sends Forwarded if the operator wants this field', async () => {
+  await using serving = await serveBehindProxies(undefined, { writeForwarded: true });
+  const element = (client: string): string => `for=${client};proto=http;host="shop.example"`;
+  for (const ask of [claim, claimOverHttp2]) {
+    assert.equal((await ask(serving, TRUSTED)).forwarded, `${CLAIMS.forwarded}, ${element(TRUSTED)}`);
+    assert.equal((await ask(serving, UNTRUSTED)).forwarded, element(UNTRUSTED));
   }
 });
 
