@@ -1,4 +1,4 @@
-import { type Client, relaysHttp, routeRefusalFor } from '@weir/model/data-plane';
+import { type Client, type RouteRefusal, relaysHttp, routeRefusalFor } from '@weir/model/data-plane';
 import type { ErrorReason } from '../http/passes/error-answer.ts';
 import type { Admission } from '../limits/admission.ts';
 import { countOutcome } from '../metering/counters.ts';
@@ -30,6 +30,14 @@ export function refuseAdmitted(
 /** Whether connections to the upstream are refused because of a suspension. HTTP requests are answered with the reason instead. */
 export function isCutOff({ service, route }: Upstream): boolean {
   return service.isSuspended && !relaysHttp(route);
+}
+
+/** Returns why connections of a client to the upstream are refused; undefined if they are not. */
+export function connectionRefusalFor(upstream: Upstream, client: Client): RouteRefusal | 'cut-off' | undefined {
+  if (isCutOff(upstream)) return 'cut-off';
+  const refusal = routeRefusalFor(upstream.route, client);
+  // The answer of a suspended Service needs no endpoint.
+  return refusal === 'no-endpoints' && upstream.service.isSuspended ? undefined : refusal;
 }
 
 /**

@@ -1,7 +1,7 @@
 // Starts the session of a connection that is routed and admitted, after a TLS handshake if Weir terminates TLS. Checks
 // the route again, because the Service may have lost the listener or may have been suspended while the proxy waited for
 // the client.
-import { type Client, relaysHttp, routeRefusalFor, terminatingTlsPort } from '@weir/model/data-plane';
+import { type Client, relaysHttp, terminatingTlsPort } from '@weir/model/data-plane';
 import { Http2Session } from '../http/h2/http2-session.ts';
 import { startsWithPreface } from '../http/h2/protocol.ts';
 import type { HttpConnectionOptions } from '../http/http-connection.ts';
@@ -17,7 +17,13 @@ import type { RelayContext } from '../relay/session.ts';
 import { TcpSession } from '../relay/tcp-session.ts';
 import type { AcceptedStream, TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import { type AdmittedConnection, admitRequest, isCutOff, reasonForOutcome, refuseAdmitted } from './refuse.ts';
+import {
+  type AdmittedConnection,
+  admitRequest,
+  connectionRefusalFor,
+  reasonForOutcome,
+  refuseAdmitted,
+} from './refuse.ts';
 import { TlsHandshake } from './tls-handshake.ts';
 
 export interface SessionStarterOptions {
@@ -100,9 +106,8 @@ export class SessionStarter {
       const current = findCurrent();
       if (current?.service !== routedTo.service)
         refuseAdmitted(stream, routedTo, { admission, outcome: 'no-listener' });
-      else if (isCutOff(current)) refuseAdmitted(stream, current, { admission, outcome: 'cut-off' });
       else {
-        const outcome = routeRefusalFor(current.route, info.client);
+        const outcome = connectionRefusalFor(current, info.client);
         if (outcome === undefined) proceed(current);
         else refuseAdmitted(stream, current, { admission, outcome });
       }

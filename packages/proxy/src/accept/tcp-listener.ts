@@ -8,7 +8,6 @@ import {
   hasSameCredentials,
   type NetworkSet,
   type Route,
-  routeRefusalFor,
   terminatingTlsPort,
 } from '@weir/model/data-plane';
 import type { RequestRouter } from '../http/request-router.ts';
@@ -36,7 +35,7 @@ import {
   type RoutingDecision,
 } from './pending-connection.ts';
 import type { PendingConnections } from './pending-connections.ts';
-import { isCutOff, refuse } from './refuse.ts';
+import { connectionRefusalFor, isCutOff, refuse } from './refuse.ts';
 import { SessionStarter } from './session-starter.ts';
 
 export interface TcpListenerOptions {
@@ -172,9 +171,9 @@ export class TcpListener implements TcpListenSocketEvents {
   }
 
   #admitAndRelay(stream: AcceptedStream, upstream: Upstream): void {
-    const { service, route } = upstream;
+    const { service } = upstream;
     const info = downstreamInfoOf(this.#address, stream);
-    const admission = routeRefusalFor(route, info.client) ?? this.#options.admit(service.entry.uid);
+    const admission = connectionRefusalFor(upstream, info.client) ?? this.#options.admit(service.entry.uid);
     if (typeof admission === 'string') refuse(stream, service.counters, admission);
     else this.#sessionStarter.relay(stream, upstream, { info, admission });
   }
@@ -335,7 +334,7 @@ function askService(
 ): RoutingDecision {
   const { service, route } = upstream;
   const terminatesTls = terminatingTlsPort(route) !== undefined;
-  const outcome = isCutOff(upstream) ? 'cut-off' : routeRefusalFor(route, client);
+  const outcome = connectionRefusalFor(upstream, client);
   if (outcome !== undefined) {
     return { kind: 'refused', outcome, alert: ALERT_BY_OUTCOME[outcome], newOwner: { service }, terminatesTls };
   }

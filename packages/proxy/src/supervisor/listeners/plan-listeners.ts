@@ -1,7 +1,8 @@
-// Plans which listeners a proxy opens. A listener is only allocated if its Service has no ready endpoint, or if its
-// Service is suspended and the listener carries no HTTP. The kernel refuses clients of an allocated listener, but the
-// Service keeps the port, and the port is reported as bound. A shared listener is open as long as one of its Services has
-// an endpoint. Clients of suspended Services get an HTTP answer, or on a shared listener without HTTP a TLS alert.
+// Plans which listeners a proxy opens. A listener is only allocated if its Service has no ready endpoint or is suspended.
+// The kernel refuses clients of an allocated listener, but the Service keeps the port, and the port is reported as bound.
+// A listener for HTTP is open while its Service is suspended, so that clients get an HTTP answer that says why. A shared
+// listener is open as long as one of its Services has an endpoint or gives such answers; without HTTP, clients of suspended
+// Services get a TLS alert there.
 import {
   type ListenerEntry,
   type ListenerKey,
@@ -65,10 +66,10 @@ function stepFor(key: ListenerKey, input: PlanListenersInput): ListenerStep[] {
 }
 
 function isWanted({ exclusive, shared }: ListenerRoutes, suspensions: readonly Suspension[], now: number): boolean {
-  // HTTP clients of a suspended Service get an answer that says why.
-  if (exclusive !== undefined && relaysHttp(exclusive)) return exclusive.endpoints.length > 0;
-  if (exclusive !== undefined) return isServing(exclusive, suspensions, now);
-  for (const { endpoints } of shared.values()) if (endpoints.length > 0) return true;
+  const answersSuspension = (route: Route): boolean =>
+    relaysHttp(route) && suspensionFor(suspensions, route.service, now) !== undefined;
+  if (exclusive !== undefined) return isServing(exclusive, suspensions, now) || answersSuspension(exclusive);
+  for (const route of shared.values()) if (route.endpoints.length > 0 || answersSuspension(route)) return true;
   return false;
 }
 

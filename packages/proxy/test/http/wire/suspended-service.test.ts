@@ -116,6 +116,27 @@ test('answers with 403 after the TLS handshake, by HTTP/1.1 and HTTP/2', async (
   assert.equal(received(), 0);
 });
 
+test('answers with 403 while no endpoint is ready, and refuses connections again afterwards', async (context) => {
+  const own = await serving(context, { endpoints: [] });
+  const tls = terminatingTls({ alpn: ['h2', 'http/1.1'], settings: { httpPorts: [PORT] } });
+  const withTls = await serving(context, { ...tls, endpoints: [] });
+  const hosts = ['web.example'];
+  const shared = await serving(context, { endpoints: [], shared: true, settings: { httpPorts: [PORT], hosts } });
+  for (const [{ fleet }, isTls] of [
+    [own, false],
+    [withTls, true],
+    [shared, false],
+  ] as const) {
+    await assert.rejects(ask(fleet, { isTls }), { code: 'ECONNREFUSED' });
+    await fleet.cutOff(SHOP, 'abuse', MESSAGE);
+    await eventually(async () => assert.equal((await ask(fleet, { isTls })).status, 403));
+    assert.ok((await ask(fleet, { isTls })).body.includes(MESSAGE));
+    assert.equal((await askHttp2(fleet, isTls)).status, 403);
+    await fleet.store.suspensions.remove('abuse');
+    await eventually(() => assert.rejects(ask(fleet, { isTls }), { code: 'ECONNREFUSED' }));
+  }
+});
+
 test('shows the message at a listener that Services share, and at most 256 characters of it', async (context) => {
   const { fleet } = await serving(context, { shared: true, settings: { httpPorts: [PORT], hosts: ['web.example'] } });
   const long = `${'x'.repeat(255)}\u{1f600}${'y'.repeat(100)}`;

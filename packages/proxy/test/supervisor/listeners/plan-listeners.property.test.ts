@@ -110,9 +110,9 @@ function expectedStep(key: ListenerKey, matcher: Matcher, { present, suspensions
   if (routes.length === 0) return state === undefined ? undefined : 'close';
   if (state?.kind === 'failed' && state.retryAt > NOW) return 'keep';
   const serves = routes.some(({ endpoints, listener, service, settings }) => {
-    const answersHttp = listener.protocol === 'TCP' && settings.httpPorts !== undefined;
     const isSuspended = suspensionFor(suspensions, service, NOW) !== undefined;
-    return endpoints.length > 0 && (listener.shared === true || answersHttp || !isSuspended);
+    if (isSuspended && listener.protocol === 'TCP' && settings.httpPorts !== undefined) return true;
+    return endpoints.length > 0 && (listener.shared === true || !isSuspended);
   });
   if (serves) return state?.kind === 'open' ? 'keep' : 'open';
   return state?.kind === 'allocated' ? 'keep' : 'allocate';
