@@ -2,6 +2,7 @@ import type { EndpointStats } from '@weir/model/data-plane';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import type { EndpointTls } from './endpoint-tls.ts';
 import type { HeadFields } from './h1/head-fields.ts';
+import { keepAliveSeconds } from './h1/keep-alive.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
 import { type MessageHandler, type MessageReader, responseReader } from './message-reader.ts';
 import { CONNECTION_OPTION } from './passes/connection-options.ts';
@@ -41,8 +42,12 @@ export class EndpointConnection implements RequestCarrier, StreamEvents, Message
   requests = 0;
   /** Whether the connection waits for its next request. Written by the owner. */
   isIdle = false;
-  /** The tick in which the connection became idle or, if later, began to close. Written by the owner. */
-  idleSince = 0;
+  /** The tick in which the connection began to close. Written by the owner. */
+  closingSince = 0;
+  /** The tick in which the connection, if it is still idle, is closed. Written by the owner. */
+  idleUntil = 0;
+  /** How many seconds the endpoint waits for the next request. Infinity if the endpoint does not say this. */
+  endpointIdleSeconds: number = Number.POSITIVE_INFINITY;
   /** The connections that became idle just before and after this one. Written by the owner. */
   older: EndpointConnection | undefined;
   newer: EndpointConnection | undefined;
@@ -214,6 +219,7 @@ export class EndpointConnection implements RequestCarrier, StreamEvents, Message
     if (status < 200) return 'head';
     // RFC 9112 §9.3: a connection of HTTP/1.0 does not persist without `keep-alive`, which Weir does not use.
     this.#isReusable = !framing.endsConnection && minorVersion > 0 && (options & CONNECTION_OPTION.close) === 0;
+    this.endpointIdleSeconds = keepAliveSeconds(head.fields);
     return 'body';
   }
 

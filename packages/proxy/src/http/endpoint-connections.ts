@@ -18,6 +18,11 @@ const MAX_IDLE_PER_ENDPOINT = 256;
 export const MAX_IDLE = 2_048;
 /** How long a connection may be idle, in ticks of the timeout wheel (seconds). Less than most endpoints wait. */
 const MAX_IDLE_TICKS = 30;
+/**
+ * A connection is closed this much earlier than its endpoint says (`Keep-Alive: timeout`). Otherwise the endpoint may close
+ * the connection while a request is on its way, and only some requests can be sent again.
+ */
+const CLOSE_EARLIER_TICKS = 1;
 /** How long an endpoint may take to answer FIN with FIN. */
 const MAX_CLOSING_TICKS = 2;
 /** How many requests one connection carries, so that requests move to new endpoints. */
@@ -115,20 +120,21 @@ export class EndpointConnections implements EndpointConnectionOwner {
     const { stats, requests } = connection;
     const { idle } = this.#connectionsTo(stats);
     const isFull = idle.length >= MAX_IDLE_PER_ENDPOINT;
-    if (isFull || this.#isDraining || requests >= MAX_REQUESTS || stats.tier === EXCLUDED) {
+    const idleTicks = Math.min(MAX_IDLE_TICKS, connection.endpointIdleSeconds - CLOSE_EARLIER_TICKS);
+    if (isFull || idleTicks <= 0 || this.#isDraining || requests >= MAX_REQUESTS || stats.tier === EXCLUDED) {
       connection.close();
       return;
     }
     // The new connection is kept, so that the idle connections of one tenant do not keep out those of the others.
     if (this.#idleCount >= MAX_IDLE) this.#oldestIdle?.close();
-    connection.idleSince = this.#now;
+    connection.idleUntil = this.#now + idleTicks;
     idle.push(connection);
     this.#link(connection);
   }
 
   onConnectionClosing(connection: EndpointConnection): void {
     this.#removeIdle(connection);
-    connection.idleSince = this.#now;
+    connection.closingSince = this.#now;
     this.#closing.push(connection);
   }
 
@@ -143,14 +149,12 @@ export class EndpointConnections implements EndpointConnectionOwner {
   /** Closes connections that were idle for too long, or whose endpoint is not used any more. Must be called once a second. */
   tick(now: number): void {
     this.#now = now;
-    // Copies, because each close removes the connection from the list.
-    for (const [stats, { idle }] of this.#byEndpoint)
-      if (stats.tier === EXCLUDED) for (const connection of [...idle]) connection.close();
-    const oldest = now - MAX_IDLE_TICKS;
-    for (let connection = this.#oldestIdle; connection !== undefined && connection.idleSince <= oldest; ) {
-      const next = connection.newer;
-      connection.close();
-      connection = next;
+    for (const [stats, { idle }] of this.#byEndpoint) {
+      // Backwards, because each close removes the connection from the list.
+      for (let index = idle.length - 1; index >= 0; index -= 1) {
+        const connection = idle[index] as EndpointConnection;
+        if (stats.tier === EXCLUDED || connection.idleUntil <= now) connection.close();
+      }
     }
     this.#resetUnanswered(now - MAX_CLOSING_TICKS);
     this.#http2.tick(now);
@@ -168,7 +172,7 @@ export class EndpointConnections implements EndpointConnectionOwner {
     const closing = this.#closing;
     this.#closing = [];
     for (const connection of closing) {
-      if (connection.idleSince <= oldest) connection.reset();
+      if (connection.closingSince <= oldest) connection.reset();
       else if (!connection.hasEnded) this.#closing.push(connection);
     }
   }

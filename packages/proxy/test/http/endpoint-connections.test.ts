@@ -59,6 +59,36 @@ for (const { name, transport } of TRANSPORTS) {
       await eventually(() => assert.equal(endpoint.open, 0));
     });
 
+    test('an idle connection closes one second before its endpoint closes it', async () => {
+      const keptFor = (value: string): string => OK.replace('\r\n\r\n', `\r\nKeep-Alive: ${value}\r\n\r\n`);
+      let answer = keptFor('timeout=5, max=100');
+      await using endpoint = await answeringEndpoint((socket) => void socket.write(answer));
+      using http = await startHttpWorker(transport, endpoint.endpoint);
+      await using client = await http.client();
+      await ask(client, GET);
+      http.worker.tick(3);
+      await ask(client, GET);
+      assert.equal(endpoint.accepted, 1);
+      http.worker.tick(4);
+      await eventually(() => assert.equal(endpoint.open, 0));
+
+      // A timeout of one second leaves no time for another request.
+      answer = keptFor('timeout=1');
+      await ask(client, GET);
+      await eventually(() => assert.equal(endpoint.open, 0));
+    });
+
+    test('an invalid timeout of an endpoint is ignored', async () => {
+      const answer = OK.replace('\r\n\r\n', '\r\nKeep-Alive: timeout=-1\r\n\r\n');
+      await using endpoint = await answeringEndpoint((socket) => void socket.write(answer));
+      using http = await startHttpWorker(transport, endpoint.endpoint);
+      await using client = await http.client();
+      await ask(client, GET);
+      http.worker.tick(29);
+      await ask(client, GET);
+      assert.equal(endpoint.accepted, 1);
+    });
+
     test('an endpoint that does not answer FIN is reset', async () => {
       await using endpoint = await scriptedEndpoint();
       using http = await startHttpWorker(transport, endpointOf(endpoint));
