@@ -4,6 +4,7 @@ import type { EndpointTls } from './endpoint-tls.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { keepAliveSeconds } from './h1/keep-alive.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
+import type { ListedConnection } from './idle-connections.ts';
 import { type MessageHandler, type MessageReader, responseReader } from './message-reader.ts';
 import { CONNECTION_OPTION } from './passes/connection-options.ts';
 import {
@@ -32,7 +33,9 @@ const LINE_END: Uint8Array = Buffer.from('\r\n');
 const LAST_CHUNK: Uint8Array = Buffer.from('0\r\n');
 
 /** One connection to an endpoint. Carries one request at a time, and waits for the next in `EndpointConnections`. */
-export class EndpointConnection implements RequestCarrier, StreamEvents, MessageHandler<ResponseHeadParser> {
+export class EndpointConnection
+  implements RequestCarrier, StreamEvents, MessageHandler<ResponseHeadParser>, ListedConnection
+{
   readonly stats: EndpointStats;
   /** The TLS of the connection; undefined for a connection without TLS. */
   readonly tls: EndpointTls | undefined;
@@ -40,17 +43,15 @@ export class EndpointConnection implements RequestCarrier, StreamEvents, Message
   stream!: TcpStream;
   /** How many requests the connection has carried. */
   requests = 0;
-  /** Whether the connection waits for its next request. Written by the owner. */
-  isIdle = false;
+  isListed = false;
+  older: ListedConnection | undefined;
+  newer: ListedConnection | undefined;
   /** The tick in which the connection began to close. Written by the owner. */
   closingSince = 0;
   /** The tick in which the connection, if it is still idle, is closed. Written by the owner. */
   idleUntil = 0;
   /** How many seconds the endpoint waits for the next request. Infinity if the endpoint does not say this. */
   endpointIdleSeconds: number = Number.POSITIVE_INFINITY;
-  /** The connections that became idle just before and after this one. Written by the owner. */
-  older: EndpointConnection | undefined;
-  newer: EndpointConnection | undefined;
   readonly #owner: EndpointConnectionOwner;
   readonly #reader: MessageReader<ResponseHeadParser> = responseReader();
   #exchange: Exchange | undefined;

@@ -5,6 +5,7 @@ import { EndpointConnection, type EndpointConnectionOwner } from './endpoint-con
 import type { EndpointTls } from './endpoint-tls.ts';
 import type { EndpointHttp2Connection } from './h2/endpoint-http2-connection.ts';
 import { EndpointHttp2Connections } from './h2/endpoint-http2-connections.ts';
+import { IdleConnections } from './idle-connections.ts';
 import type { RequestCarrier } from './request-carrier.ts';
 
 /**
@@ -14,7 +15,7 @@ import type { RequestCarrier } from './request-carrier.ts';
 export const MAX_CONNECTIONS_PER_ENDPOINT = 1_024;
 /** How many connections to one endpoint may be idle in one worker. */
 const MAX_IDLE_PER_ENDPOINT = 256;
-/** How many connections to all endpoints may be idle in one worker. */
+/** How many connections to all endpoints may be idle in one worker, whatever their version of HTTP. */
 export const MAX_IDLE = 2_048;
 /** How long a connection may be idle, in ticks of the timeout wheel (seconds). Less than most endpoints wait. */
 const MAX_IDLE_TICKS = 30;
@@ -54,21 +55,20 @@ export class EndpointConnections implements EndpointConnectionOwner {
   readonly #byEndpoint = new Map<EndpointStats, ConnectionsTo>();
   /** Connections that wait for the FIN of their endpoints, or have received the FIN since. */
   #closing: EndpointConnection[] = [];
-  #idleCount = 0;
-  /** The ends of a list of all idle connections, in the order in which they became idle. */
-  #oldestIdle: EndpointConnection | undefined;
-  #newestIdle: EndpointConnection | undefined;
+  readonly #idle: IdleConnections;
   #now = 0;
   #isDraining = false;
   readonly #http2: EndpointHttp2Connections;
 
-  constructor(transport: TcpTransport) {
+  constructor(transport: TcpTransport, maxIdle: number = MAX_IDLE) {
     this.#transport = transport;
-    this.#http2 = new EndpointHttp2Connections(transport, (connection) => this.#adopt(connection));
+    this.#idle = new IdleConnections(maxIdle);
+    const onHttp1 = (connection: EndpointHttp2Connection): void => this.#adopt(connection);
+    this.#http2 = new EndpointHttp2Connections({ transport, idle: this.#idle, onHttp1 });
   }
 
   get idleCount(): number {
-    return this.#idleCount;
+    return this.#idle.count;
   }
 
   /** Returns what can carry a request to an endpoint; undefined if the endpoint has its maximum number of requests. */
@@ -96,7 +96,7 @@ export class EndpointConnections implements EndpointConnectionOwner {
   takeIdle(stats: EndpointStats, tls?: EndpointTls): EndpointConnection | undefined {
     const idle = this.#byEndpoint.get(stats)?.idle;
     for (let connection = idle?.pop(); connection !== undefined; connection = idle?.pop()) {
-      this.#unlink(connection);
+      this.#idle.delete(connection);
       if (connection.tls === tls) return connection;
       connection.close();
     }
@@ -125,11 +125,9 @@ export class EndpointConnections implements EndpointConnectionOwner {
       connection.close();
       return;
     }
-    // The new connection is kept, so that the idle connections of one tenant do not keep out those of the others.
-    if (this.#idleCount >= MAX_IDLE) this.#oldestIdle?.close();
     connection.idleUntil = this.#now + idleTicks;
     idle.push(connection);
-    this.#link(connection);
+    this.#idle.add(connection);
   }
 
   onConnectionClosing(connection: EndpointConnection): void {
@@ -178,31 +176,9 @@ export class EndpointConnections implements EndpointConnectionOwner {
   }
 
   #removeIdle(connection: EndpointConnection): void {
-    if (!connection.isIdle) return;
-    this.#unlink(connection);
+    if (!this.#idle.delete(connection)) return;
     const { idle } = this.#connectionsTo(connection.stats);
     idle.splice(idle.indexOf(connection), 1);
-  }
-
-  #link(connection: EndpointConnection): void {
-    connection.isIdle = true;
-    connection.older = this.#newestIdle;
-    if (connection.older === undefined) this.#oldestIdle = connection;
-    else connection.older.newer = connection;
-    this.#newestIdle = connection;
-    this.#idleCount += 1;
-  }
-
-  #unlink(connection: EndpointConnection): void {
-    const { older, newer } = connection;
-    if (older === undefined) this.#oldestIdle = newer;
-    else older.newer = newer;
-    if (newer === undefined) this.#newestIdle = older;
-    else newer.older = older;
-    connection.isIdle = false;
-    connection.older = undefined;
-    connection.newer = undefined;
-    this.#idleCount -= 1;
   }
 
   #connectionsTo(stats: EndpointStats): ConnectionsTo {

@@ -4,13 +4,16 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { createEndpointStats, type EndpointStats, endpointKey } from '@weir/model';
+import { createEndpointStats, type Endpoint, type EndpointStats, endpointKey } from '@weir/model';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
 import { EndpointConnections, MAX_CONNECTIONS_PER_ENDPOINT, MAX_IDLE } from '../../src/http/endpoint-connections.ts';
+import { METHOD } from '../../src/http/h1/methods.ts';
+import type { Exchange } from '../../src/http/request-carrier.ts';
 import { epollTransport } from '../../src/transport/tcp/epoll-transport.ts';
 import { answeringEndpoint, OK } from '../fixtures/answering-endpoint.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { ask, receive, startHttpWorker } from '../fixtures/http-worker.ts';
+import { http2Endpoint } from '../fixtures/http2-endpoint.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
 import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/services.ts';
@@ -214,6 +217,46 @@ test('a worker with the maximum number of idle connections closes the one that w
     [false, false, true, true],
   );
   assert.equal(connections.idleCount, MAX_IDLE - 2);
+  connections.drain();
+  assert.equal(connections.idleCount, 0);
+});
+
+test('the idle connections of HTTP/1.1 and HTTP/2 have one maximum', async (context) => {
+  const at = await http2Endpoint(context, () => undefined);
+  await using http1 = await answeringEndpoint();
+  const connections = new EndpointConnections(epollTransport, 2);
+  const servedBy = (endpoint: Endpoint): EndpointStats => {
+    const stats = createEndpointStats(endpoint);
+    stats.tier = 0;
+    return stats;
+  };
+  const options = { window: 'full', tls: undefined, isHttp2: true, mayReuse: true } as const;
+  /** Opens a connection, which is idle afterwards. */
+  const connect = async (stats: EndpointStats): Promise<void> => {
+    const connected = Promise.withResolvers<void>();
+    const carrier = connections.carrierTo(stats, options) ?? assert.fail('no connection');
+    carrier.begin({ onConnected: connected.resolve } as Exchange, METHOD.get, 'none');
+    await connected.promise;
+    carrier.reset();
+  };
+  const [first, second] = [servedBy(at.endpoint), servedBy(at.endpoint)];
+  await connect(first);
+  await connect(second);
+  assert.equal(connections.idleCount, 2);
+  const busy = connections.carrierTo(first, options);
+  assert.deepEqual([busy?.isConnected, connections.idleCount], [true, 1]);
+  busy?.reset();
+  assert.equal(connections.idleCount, 2);
+
+  // The connection to `second` was idle longest.
+  const stats = servedBy(http1.endpoint);
+  connections.keep(connections.open(stats, 'full') ?? assert.fail('no connection'));
+  assert.equal(connections.idleCount, 2);
+  await eventually(() => assert.ok(at.sessions[1]?.destroyed));
+  assert.equal(at.sessions[0]?.destroyed, false);
+  await connect(second);
+  await eventually(() => assert.ok(at.sessions[0]?.destroyed));
+  assert.ok(connections.takeIdle(stats));
   connections.drain();
   assert.equal(connections.idleCount, 0);
 });

@@ -2,6 +2,7 @@ import type { EndpointStats } from '@weir/model/data-plane';
 import type { TcpStream, TcpTransport, Window } from '../../transport/tcp-transport.ts';
 import type { HandshakeOwner } from '../endpoint-handshake.ts';
 import type { EndpointTls } from '../endpoint-tls.ts';
+import type { ListedConnection } from '../idle-connections.ts';
 import { Http2Connection } from './connection.ts';
 import type { ConnectionHandler } from './connection-handler.ts';
 import { EndpointStream } from './endpoint-stream.ts';
@@ -9,7 +10,7 @@ import type { ByteSink } from './frame-output.ts';
 import type { StreamConsumer } from './stream.ts';
 
 export interface EndpointHttp2ConnectionOwner {
-  /** Called when the connection carries no request any more. */
+  /** Called when the connection carries no request any more, and again when an idle connection may carry more requests. */
   onConnectionIdle(connection: EndpointHttp2Connection): void;
   /** Called when the connection takes no further request and waits for the endpoint's FIN. */
   onConnectionClosing(connection: EndpointHttp2Connection): void;
@@ -27,7 +28,7 @@ export interface EndpointHttp2ConnectionOptions {
 }
 
 /** One connection of HTTP/2 to an endpoint, which carries many requests of one Service at a time. */
-export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandler, ByteSink {
+export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandler, ByteSink, ListedConnection {
   readonly stats: EndpointStats;
   readonly http2: Http2Connection;
   /** The value of `:scheme`. */
@@ -38,6 +39,9 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
   stream: TcpStream;
   /** The tick since which the connection is idle or, if later, closing. Written by the owner. */
   idleSince = 0;
+  isListed = false;
+  older: ListedConnection | undefined;
+  newer: ListedConnection | undefined;
   readonly #owner: EndpointHttp2ConnectionOwner;
   #window: Window;
   /** Requests whose heads are not sent yet. */
@@ -104,11 +108,22 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
     return stream;
   }
 
-  /** Must be called when a reserved stream sends its head, or is not needed any more. */
+  /**
+   * Must be called when a reserved stream sends its head. Returns false, and releases the stream, if the endpoint takes no
+   * request now.
+   */
+  take(stream: EndpointStream): boolean {
+    if (this.http2.freeStreams > 0) return this.#reserved.delete(stream);
+    this.release(stream);
+    return false;
+  }
+
+  /** Must be called when a reserved stream is not needed any more. */
   release(stream: EndpointStream): void {
-    if (!this.#reserved.delete(stream) || this.#isConnected || this.#reserved.size > 0 || this.#isLost) return;
+    if (!this.#reserved.delete(stream)) return;
+    if (this.#isConnected) this.onCapacity();
     // No request waits for the connection any more.
-    this.reset();
+    else if (this.#reserved.size === 0 && !this.#isLost) this.reset();
   }
 
   /** Sends all frames that are written in this turn together. */

@@ -1,17 +1,24 @@
 import { type EndpointStats, EXCLUDED } from '@weir/model/data-plane';
 import type { TcpTransport, Window } from '../../transport/tcp-transport.ts';
 import type { EndpointTls } from '../endpoint-tls.ts';
+import type { IdleConnections } from '../idle-connections.ts';
 import { EndpointHttp2Connection, type EndpointHttp2ConnectionOwner } from './endpoint-http2-connection.ts';
 import type { EndpointStream } from './endpoint-stream.ts';
 
 /** How many connections to one endpoint one worker may have. Each connection carries as many requests as the endpoint allows. */
 export const MAX_HTTP2_CONNECTIONS_PER_ENDPOINT = 8;
-/** If a worker has connections to more endpoints than this number, a connection is closed when it has no request any more. */
-const MAX_ENDPOINTS_WITH_IDLE_CONNECTIONS = 2_048;
 /** How long a connection may have no request, in ticks of the timeout wheel (seconds). */
 const MAX_IDLE_TICKS = 30;
 /** How long an endpoint may take to answer FIN with FIN. */
 const MAX_CLOSING_TICKS = 2;
+
+interface EndpointHttp2ConnectionsOptions {
+  readonly transport: TcpTransport;
+  /** The idle connections of the worker. */
+  readonly idle: IdleConnections;
+  /** Gets the connections whose endpoints have chosen HTTP/1.1. */
+  onHttp1(connection: EndpointHttp2Connection): void;
+}
 
 /**
  * The HTTP/2 connections of one worker to the endpoints of all Services. Each `EndpointStats` belongs to one Service, so
@@ -19,6 +26,7 @@ const MAX_CLOSING_TICKS = 2;
  */
 export class EndpointHttp2Connections implements EndpointHttp2ConnectionOwner {
   readonly #transport: TcpTransport;
+  readonly #idle: IdleConnections;
   /** The connections that are not closing. */
   readonly #byEndpoint = new Map<EndpointStats, EndpointHttp2Connection[]>();
   readonly #closing = new Set<EndpointHttp2Connection>();
@@ -26,9 +34,9 @@ export class EndpointHttp2Connections implements EndpointHttp2ConnectionOwner {
   #now = 0;
   #isDraining = false;
 
-  /** `onHttp1` gets the connections whose endpoints have chosen HTTP/1.1. */
-  constructor(transport: TcpTransport, onHttp1: (connection: EndpointHttp2Connection) => void) {
+  constructor({ transport, idle, onHttp1 }: EndpointHttp2ConnectionsOptions) {
     this.#transport = transport;
+    this.#idle = idle;
     this.onHttp1 = onHttp1;
   }
 
@@ -41,7 +49,10 @@ export class EndpointHttp2Connections implements EndpointHttp2ConnectionOwner {
     let hasOtherTls = false;
     for (const connection of connections) {
       const stream = connection.tls === tls ? connection.reserve(window) : undefined;
-      if (stream !== undefined) return stream;
+      if (stream !== undefined) {
+        this.#idle.delete(connection);
+        return stream;
+      }
       hasOtherTls ||= connection.tls !== tls;
     }
     if (hasOtherTls) for (const connection of [...connections]) if (connection.tls !== tls) connection.close();
@@ -53,13 +64,13 @@ export class EndpointHttp2Connections implements EndpointHttp2ConnectionOwner {
   }
 
   onConnectionIdle(connection: EndpointHttp2Connection): void {
-    connection.idleSince = this.#now;
-    if (
-      this.#isDraining ||
-      connection.stats.tier === EXCLUDED ||
-      this.#byEndpoint.size > MAX_ENDPOINTS_WITH_IDLE_CONNECTIONS
-    )
+    if (this.#isDraining || connection.stats.tier === EXCLUDED) {
       connection.close();
+      return;
+    }
+    if (connection.isListed) return;
+    connection.idleSince = this.#now;
+    this.#idle.add(connection);
   }
 
   onConnectionClosing(connection: EndpointHttp2Connection): void {
@@ -79,7 +90,7 @@ export class EndpointHttp2Connections implements EndpointHttp2ConnectionOwner {
     for (const [stats, connections] of this.#byEndpoint) {
       // Copies, because each close removes the connection from the list.
       for (const connection of [...connections]) {
-        const isUnused = connection.isIdle && connection.idleSince <= now - MAX_IDLE_TICKS;
+        const isUnused = connection.isListed && connection.idleSince <= now - MAX_IDLE_TICKS;
         if (isUnused || stats.tier === EXCLUDED) connection.close();
       }
     }
@@ -104,6 +115,7 @@ export class EndpointHttp2Connections implements EndpointHttp2ConnectionOwner {
 
   #remove(connection: EndpointHttp2Connection): void {
     const { stats } = connection;
+    this.#idle.delete(connection);
     const connections = this.#byEndpoint.get(stats);
     const index = connections?.indexOf(connection) ?? -1;
     if (connections === undefined || index < 0) return;

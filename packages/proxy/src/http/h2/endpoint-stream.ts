@@ -84,8 +84,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
 
   #open(bytes: Uint8Array): void {
     const { http2, scheme } = this.#connection;
-    this.#connection.release(this);
-    if (http2.freeStreams === 0) {
+    if (!this.#connection.take(this)) {
       this.#fail('refused', NO_DETAILS);
       return;
     }
