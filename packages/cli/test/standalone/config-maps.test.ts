@@ -2,13 +2,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
-import { createServer, get as getOverTls } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { eventually, freePort, makeCertificate } from '@weir/testkit';
+import { eventually, freePort } from '@weir/testkit';
 import { endpointSlice, manifestDirectory, service } from '../fixtures/manifests.ts';
 import { startTestStandalone } from '../fixtures/standalone.ts';
+import { startTlsPod } from '../fixtures/tls-pod.ts';
 import { runWeirProcess } from '../fixtures/weir-process.ts';
 
 const configMap = (name: string, data: Readonly<Record<string, string>>): unknown => ({
@@ -46,44 +45,9 @@ test('shows the error pages of a ConfigMap, and follows its changes', async () =
 
 test('verifies endpoints by the CAs of a ConfigMap', async () => {
   await using files = manifestDirectory();
-  const authority = makeCertificate({ name: 'pods', isAuthority: true });
-  const pod = makeCertificate({ name: 'shop.internal', issuer: authority });
-  const front = makeCertificate({ name: 'shop.example' });
-  await using stack = new AsyncDisposableStack();
-  const backend = createServer({ cert: pod.chain, key: pod.key }, (_request, response) => response.end('from the pod'));
-  stack.defer(() => {
-    backend.closeAllConnections();
-    backend.close();
-  });
-  backend.listen(0, '127.0.0.1');
-  await once(backend, 'listening');
-  const port = await freePort();
-  const annotations = {
-    'weir.dev/tls-secret': 'front',
-    'weir.dev/tls-ports': String(port),
-    'weir.dev/backend-tls-ca': 'pods',
-    'weir.dev/backend-tls-server-name': 'shop.internal',
-  };
-  files.write(
-    'shop.yaml',
-    service('web', { port, appProtocol: 'https', annotations }),
-    endpointSlice('web', (backend.address() as AddressInfo).port),
-    configMap('pods', { 'ca.crt': authority.certificate }),
-    {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'front', namespace: 'shop' },
-      stringData: { 'tls.crt': front.chain, 'tls.key': front.key },
-    },
-  );
+  await using pod = await startTlsPod((_request, response) => response.end('from the pod'));
+  files.write('shop.yaml', ...pod.manifests(), configMap('pods', { 'ca.crt': pod.authority.certificate }));
   await using _fleet = await startTestStandalone(files);
-  const request = getOverTls({
-    host: '127.0.0.1',
-    port,
-    ca: front.certificate,
-    servername: 'shop.example',
-    agent: false,
-  });
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
-  assert.deepEqual([response.statusCode, await text(response)], [200, 'from the pod']);
+  const { status, body } = await pod.ask();
+  assert.deepEqual([status, body], [200, 'from the pod']);
 });
