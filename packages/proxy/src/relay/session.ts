@@ -13,6 +13,8 @@ import type { TimeoutWheel, WheelEntry } from './timeout-wheel.ts';
 export interface Session extends WheelEntry, IndexedEntry {
   /** The endpoint to which the session is connected or connecting, if any. */
   readonly endpointStats: EndpointStats | undefined;
+  /** The open requests of a session that may carry several at a time. Each may go to another endpoint. */
+  readonly requests?: Iterable<Session>;
   /** Ends the session. Does nothing if the session has already ended. */
   end(outcome: Outcome): void;
   onExpired(): void;

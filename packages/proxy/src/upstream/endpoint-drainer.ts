@@ -94,7 +94,10 @@ function sessionsByService(deadlines: readonly (readonly [EndpointStats, DrainDe
   return [...endpointsBySessions].map(([sessions, endpoints]) => sessionsTo(endpoints, sessions));
 }
 
+/** Returns the sessions and the requests of sessions that go to the endpoints. */
 function* sessionsTo(endpoints: ReadonlySet<EndpointStats>, sessions: Iterable<Session>): Iterable<Session> {
-  for (const session of sessions)
+  for (const session of sessions) {
     if (session.endpointStats !== undefined && endpoints.has(session.endpointStats)) yield session;
+    if (session.requests !== undefined) yield* sessionsTo(endpoints, session.requests);
+  }
 }

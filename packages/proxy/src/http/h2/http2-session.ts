@@ -4,6 +4,7 @@ import type { EndpointStats } from '@weir/model/data-plane';
 import type { WaitingHandshake } from '../../accept/handshake-queue.ts';
 import { COLUMN_COUNT } from '../../metering/counters.ts';
 import type { DownstreamInfo } from '../../relay/downstream-info.ts';
+import type { Session } from '../../relay/session.ts';
 import { ticksFor } from '../../relay/timeout-wheel.ts';
 import type { TcpStream } from '../../transport/tcp-transport.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
@@ -83,6 +84,10 @@ export class Http2Session
 
   get endpointStats(): EndpointStats | undefined {
     return undefined;
+  }
+
+  get requests(): Iterable<Session> {
+    return this.#requests;
   }
 
   protected override get hasRequest(): boolean {
