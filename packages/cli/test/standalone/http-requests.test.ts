@@ -41,3 +41,15 @@ test('shows the requests of a Service by code class in usage, top and explain', 
   );
   assert.match((await fleet.weir('top')).stdout, /^TENANT \/ SERVICE +IN +OUT +CONN\/S +REQ\/S +5XX$/m);
 });
+
+test('sends Forwarded to pods with --write-forwarded', async () => {
+  await using files = manifestDirectory();
+  await using backend = await httpBackend({
+    handler: (request, response) => response.end(String(request.headers.forwarded)),
+  });
+  const port = await freePort();
+  files.write('shop.yaml', service('web', { port, appProtocol: 'http' }), endpointSlice('web', backend.port));
+  await using _fleet = await startTestStandalone(files, ['--write-forwarded']);
+  const host = `127.0.0.1:${port}`;
+  assert.equal(await (await fetch(`http://${host}`)).text(), `for=127.0.0.1;proto=http;host="${host}"`);
+});
