@@ -45,7 +45,12 @@ export function http(fleet: () => ChartFleet): void {
         },
       });
       const image = await proxyImage(fleet());
-      await apply(...httpServer('pages', image, {}), ...httpServer('api', image, { 'weir.dev/path-prefix': '/api' }));
+      const ofApi = {
+        'weir.dev/path-prefix': '/api',
+        'weir.dev/max-body-size': '1Ki',
+        'weir.dev/error-pages': 'errors',
+      };
+      await apply(...httpServer('pages', image, {}), ...httpServer('api', image, ofApi));
       for (const name of ['pages', 'api'])
         await waitForStatus(cluster, `web/${name}`, (now) => conditionIn(now, 'Programmed')?.status === 'True');
       await eventually(
@@ -66,6 +71,25 @@ export function http(fleet: () => ChartFleet): void {
       assert.equal(headers.host, HOST);
       assert.match(headers['x-forwarded-for'] ?? '', /^\d+\.\d+\.\d+\.\d+$/);
       assert.equal(headers['x-forwarded-port'], String(SHARED_PORT));
+    });
+
+    test('shows the error pages of a ConfigMap', async () => {
+      const host = await webAddress(fleet());
+      const upload = { method: 'POST', accept: 'text/plain', body: 'x'.repeat(2_048) };
+      assert.match((await send(host, '/api/orders', upload)).content, /413/);
+      await fleet().apply({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { namespace: 'web', name: 'errors' },
+        data: { '413.txt': 'too large for this shop' },
+      });
+      await eventually(
+        async () => {
+          const { status, content } = await send(host, '/api/orders', upload);
+          assert.deepEqual({ status, content }, { status: 413, content: 'too large for this shop' });
+        },
+        { timeoutMs: 20_000 },
+      );
     });
 
     test('serves HTTP/2 clients from pods that speak HTTP/1.1', async () => {
@@ -131,13 +155,22 @@ async function get(host: string, path: string, agent?: Agent): Promise<Received>
   return JSON.parse(content) as Received;
 }
 
+interface SendOptions {
+  /** The value of Host. */
+  readonly name?: string;
+  readonly agent?: Agent | undefined;
+  readonly method?: string;
+  readonly accept?: string;
+  readonly body?: string;
+}
+
 async function send(
   host: string,
   path: string,
-  { name = HOST, agent }: { readonly name?: string; readonly agent?: Agent | undefined } = {},
+  { name = HOST, agent, method = 'GET', accept = '*/*', body }: SendOptions = {},
 ): Promise<{ readonly status: number | undefined; readonly content: string }> {
-  const sent = request({ host, port: SHARED_PORT, path, headers: { host: name }, agent });
-  sent.end();
+  const sent = request({ host, port: SHARED_PORT, path, method, headers: { host: name, accept }, agent });
+  sent.end(body);
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
   return { status: response.statusCode, content: await text(response) };
 }
