@@ -7,7 +7,9 @@ import type {
   Change,
   Counters,
   Heartbeat,
+  LeasedResource,
   RoutingTable,
+  ShareClaim,
   Suspension,
   TablePosition,
   UsagePeriod,
@@ -22,6 +24,7 @@ export interface Store {
   readonly heartbeats: HeartbeatStore;
   readonly usage: UsageStore;
   readonly suspensions: SuspensionStore;
+  readonly leases: LeaseStore;
   /** `ready` if the last exchange with the store succeeded. */
   readonly connection: ConnectionState;
   /** Why `connection` is `away` and what the user can do; undefined in every other state. */
@@ -269,4 +272,70 @@ export interface SuspensionState {
    * was removed since `completeSince`.
    */
   readonly changes: ReadonlyMap<string, number>;
+}
+
+// ── Leases of fleet-wide limits ─────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Divides fleet-wide limits between the members, the incarnations of proxies that take part. The store records for each lease and member
+ * the most that the member may be using (`held`), and grants only what is left of the limit. For this purpose a member
+ *
+ * - uses at most its share, and lowers a share before it reports the lower `held`;
+ * - raises a share only when a reply grants this, and ignores the reply if it has sent a later exchange with the same lease;
+ * - exchanges each lease at least every `LEASE_REGISTRATION_MS` while the store is reachable, and at once after a reconnection;
+ * - sets `mayRaise` to false for `LEASE_REGISTRATION_MS` after a reconnection, because the store may have lost what it granted last;
+ * - keeps its last share for as long as the store is unreachable.
+ *
+ * The members' use then never exceeds the limit, whatever calls are lost, late or repeated, and even if the store loses its data. There
+ * are two exceptions: a member that the store does not hear from after the loss of its data, and a member that lives although it was
+ * released or `MAX_LEASE_SILENCE_MS` has passed.
+ */
+export interface LeaseStore {
+  /** Records what the member holds and needs, and returns a grant for each request in order; none if a later exchange was processed. */
+  exchange(exchange: LeaseExchange): Promise<readonly LeaseGrant[]>;
+  /** Returns the shares of a member that has ended, or that ends and has stopped using its shares. */
+  release(node: string, life: number): Promise<void>;
+  /** Records that a member lives although the store may not hear from it, so that the member keeps its shares. */
+  keep(node: string, life: number): Promise<void>;
+  /** Returns all members that have not been released, in no particular order. */
+  members(): Promise<readonly Incarnation[]>;
+  /** Returns the sum of the members' demands for each of the given leases. */
+  demands(leases: readonly LeaseName[]): Promise<readonly number[]>;
+}
+
+export interface LeaseName {
+  readonly owner: LeaseOwner;
+  readonly resource: LeasedResource;
+}
+
+export type LeaseOwner =
+  | { readonly kind: 'tenant'; readonly name: string }
+  | { readonly kind: 'service'; readonly uid: string };
+
+export interface LeaseExchange extends Incarnation {
+  /** Increases with every exchange of the member. */
+  readonly sequence: number;
+  readonly mayRaise: boolean;
+  /** At most `MAX_LEASES_PER_EXCHANGE` requests, each for another lease. */
+  readonly requests: readonly LeaseRequest[];
+}
+
+/** Shares and limits are in the units of `ShareClaim`. */
+export interface LeaseRequest extends LeaseName {
+  readonly limit: number;
+  /** The claim of the member, for the other members. */
+  readonly claim: ShareClaim;
+  /** The most that the member may be using now. With `wanted` 0 as well, the member gives the lease back. */
+  readonly held: number;
+  /** The share that the member should have: `wantedShare` with `claim` and the claims of the last grant. */
+  readonly wanted: number;
+}
+
+export interface LeaseGrant {
+  /** What the member may use from now on: `wanted` if it is at most `held`, otherwise at least `held` and at most `wanted`. */
+  readonly share: number;
+  /** The claims of the other members, in the same order for all members. */
+  readonly others: readonly ShareClaim[];
+  /** The number of members before this member in that order. */
+  readonly rank: number;
 }

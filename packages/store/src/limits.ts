@@ -19,3 +19,15 @@ export const HEARTBEAT_TTL_MS = 3_000;
 
 /** How long a Service must be gone before its rows in the ledger are added to the row of other Services. */
 export const GONE_SERVICE_TTL_MS: number = 7 * 24 * 3_600_000;
+
+/** How many leases a member may exchange in one call. A larger call would delay the calls of other processes in Redis. */
+export const MAX_LEASES_PER_EXCHANGE = 200;
+/**
+ * How long no share is raised after the store was empty or heard from no member for `MAX_LEASE_GAP_MS`, so that each member first reports
+ * what it holds. A member that has just reconnected asks for no higher share for the same time.
+ */
+export const LEASE_REGISTRATION_MS = 3_000;
+/** If no member has called for this time, the store itself was away, and the silence of a member says nothing about the member. */
+export const MAX_LEASE_GAP_MS = 5_000;
+/** A member that the store has not heard from for this time loses its shares. Time in which the store was away does not count. */
+export const MAX_LEASE_SILENCE_MS = 60_000;

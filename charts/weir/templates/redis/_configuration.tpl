@@ -24,8 +24,8 @@ passwords, "#(USER)" is a placeholder for each password, which the init containe
 {{- $commands := "+@read +@write +@scripting +@transaction +@connection -@dangerous +info +time" -}}
 {{- $keys := dict
   "controller" (list "~" "*")
-  "proxy" (list "%R~" "meta" "%R~" "table" "%R~" "keys" "%R~" "changes" "%R~" "cutoff*" "~" "lives" "~" "proxies" "~" "proxy:*" "~" "usage:*")
-  "console" (list "%R~" "meta" "%R~" "table" "%R~" "changes" "%R~" "lives" "%R~" "proxies" "%R~" "proxy:*" "%R~" "usage:*" "~" "cutoff*") -}}
+  "proxy" (list "%R~" "meta" "%R~" "table" "%R~" "keys" "%R~" "changes" "%R~" "cutoff*" "~" "lives" "~" "proxies" "~" "proxy:*" "~" "usage:*" "~" "lease*")
+  "console" (list "%R~" "meta" "%R~" "table" "%R~" "changes" "%R~" "lives" "%R~" "proxies" "%R~" "proxy:*" "%R~" "usage:*" "%R~" "lease*" "~" "cutoff*") -}}
 user default off
 user weir-probe on nopass -@all +ping
 {{- range $user, $rights := $keys }}

@@ -1,12 +1,32 @@
+import type { SuspensionItem } from '@weir/console';
 import { UsageError } from '@weir/runtime';
 
 /** The target of a Suspension in the JSON of the console's API. */
 export type SuspensionTargetJson =
   | { readonly type: 'Tenant'; readonly tenant: string }
+  | { readonly type: 'Namespace'; readonly namespace: string }
   | { readonly type: 'Service'; readonly namespace: string; readonly service: string };
 
-/** Parses the target of a Suspension, written as `TENANT` or `NAMESPACE/SERVICE`. */
-export function parseSuspensionTarget(text: string): SuspensionTargetJson {
+/**
+ * Returns the target of `weir suspend` and `weir resume`: the argument, written as `TENANT` or `NAMESPACE/SERVICE`, or the value of
+ * `--namespace`. Throws `UsageError` unless exactly one of the two is given.
+ */
+export function suspensionTargetFor(argument: string | undefined, namespace: string | undefined): SuspensionTargetJson {
+  if (argument !== undefined && namespace !== undefined)
+    throw new UsageError(
+      `"${argument}" and --namespace are both given; use NAMESPACE/SERVICE for one Service, or only --namespace for all Services of the namespace`,
+    );
+  if (namespace !== undefined) {
+    if (namespace === '' || namespace.includes('/'))
+      throw new UsageError(`invalid namespace "${namespace}": expected the name of one namespace`);
+    return { type: 'Namespace', namespace };
+  }
+  if (argument === undefined)
+    throw new UsageError('the target is missing: expected TENANT, NAMESPACE/SERVICE or --namespace NAME');
+  return parseTarget(argument);
+}
+
+function parseTarget(text: string): Exclude<SuspensionTargetJson, { type: 'Namespace' }> {
   const parts = text.split('/');
   const [first = '', second] = parts;
   if (parts.length > 2 || first === '' || second === '') {
@@ -18,16 +38,35 @@ export function parseSuspensionTarget(text: string): SuspensionTargetJson {
 }
 
 export function parseServiceName(text: string): { readonly namespace: string; readonly name: string } {
-  const target = parseSuspensionTarget(text);
+  const target = parseTarget(text);
   if (target.type === 'Tenant') throw new UsageError(`invalid Service "${text}": expected NAMESPACE/SERVICE`);
   return { namespace: target.namespace, name: target.service };
 }
 
-export function targetText(target: SuspensionTargetJson): string {
-  return target.type === 'Tenant' ? `tenant ${target.tenant}` : `Service ${target.namespace}/${target.service}`;
+/** Returns text such as `Service shop/web`. */
+export function targetText(target: SuspensionItem['target']): string {
+  switch (target.type) {
+    case 'Tenant':
+      return `tenant ${target.tenant}`;
+    case 'Namespace':
+      return `namespace ${target.namespace}`;
+    case 'Service':
+      return `Service ${target.namespace}/${target.service}`;
+  }
 }
 
-export function isSameTarget(a: SuspensionTargetJson, b: Readonly<Record<string, unknown>>): boolean {
-  if (a.type === 'Tenant') return b.type === 'Tenant' && b.tenant === a.tenant;
-  return b.type === 'Service' && b.namespace === a.namespace && b.service === a.service;
+/** Returns what follows `weir resume` to end the Suspensions of the target, such as `shop/web` or `--namespace shop`. */
+export function targetArguments(target: SuspensionTargetJson): string {
+  switch (target.type) {
+    case 'Tenant':
+      return target.tenant;
+    case 'Namespace':
+      return `--namespace ${target.namespace}`;
+    case 'Service':
+      return `${target.namespace}/${target.service}`;
+  }
+}
+
+export function isSameTarget(a: SuspensionItem['target'], b: SuspensionItem['target']): boolean {
+  return a.type === b.type && a.tenant === b.tenant && a.namespace === b.namespace && a.service === b.service;
 }

@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ConsoleClient, ConsoleError } from '../client/console-client.ts';
 import type { ItemList } from '../client/responses.ts';
 import { clientFor, type ServerOptions, serverOption } from '../client/server-options.ts';
-import { isSameTarget, parseSuspensionTarget, targetText } from '../client/target.ts';
+import { isSameTarget, suspensionTargetFor, targetArguments, targetText } from '../client/target.ts';
 import { type CommandContext, EXIT_OK, EXIT_PROBLEM, type ExitCode } from '../command-context.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 
@@ -12,6 +12,7 @@ const SUSPEND_EXAMPLES = `
 Examples:
   weir suspend uploader --message "You fill the link; call the platform team."
   weir suspend shop/web --message "Under attack" --for 10m
+  weir suspend --namespace shop --message "Leaked credentials" --for 1h
   weir suspend shop/web --message "Under attack" --for 5m --replace
 
 Every proxy refuses new connections of the target and resets the target's open connections. Other tenants are not
@@ -19,6 +20,7 @@ affected. If you suspend a target again, the new message and end replace the mes
 --replace is needed to replace a Suspension of another user, or a Suspension that ends later than the new Suspension.`;
 
 interface SuspendOptions extends ServerOptions {
+  readonly namespace?: string;
   readonly message: string;
   readonly for?: number;
   readonly replace?: true;
@@ -28,8 +30,9 @@ interface SuspendOptions extends ServerOptions {
 export function addSuspend(program: Command, { terminal }: CommandContext): void {
   program
     .command('suspend')
-    .description('cut off a tenant or a Service at once')
-    .argument('<target>', 'TENANT or NAMESPACE/SERVICE')
+    .description('cut off a tenant, a namespace or a Service at once')
+    .argument('[target]', 'TENANT or NAMESPACE/SERVICE')
+    .addOption(namespaceOption())
     .requiredOption('--message <text>', 'message that the tenant sees')
     .addOption(
       new Option('--for <duration>', 'duration, such as 10m or 1h30m (default: until resumed)').argParser(
@@ -43,16 +46,20 @@ export function addSuspend(program: Command, { terminal }: CommandContext): void
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', SUSPEND_EXAMPLES)
-    .action(async (text: string, options: SuspendOptions) => {
-      const target = parseSuspensionTarget(text);
+    .action(async (text: string | undefined, options: SuspendOptions) => {
+      const target = suspensionTargetFor(text, options.namespace);
       const until = options.for === undefined ? {} : { until: new Date(Date.now() + options.for).toISOString() };
       const body = { target, message: options.message, ...until };
       const path = `/api/v1/suspensions${options.replace === true ? '?replace=true' : ''}`;
       const data = await clientFor(terminal, options).post<SuspensionItem>(path, body);
       const end = data.until === null ? 'until resumed' : `until ${data.until}`;
-      const line = `${targetText(target)} is suspended ${end}; \`weir resume ${text}\` ends the suspension\n`;
+      const line = `${targetText(target)} is suspended ${end}; \`weir resume ${targetArguments(target)}\` ends the suspension\n`;
       printResult(terminal, options.output, { data, table: () => line });
     });
+}
+
+function namespaceOption(): Option {
+  return new Option('-n, --namespace <name>', 'all Services of this namespace, instead of a tenant or one Service');
 }
 
 function parseSuspensionDuration(text: string): number {
@@ -65,23 +72,30 @@ const RESUME_EXAMPLES = `
 Examples:
   weir resume uploader
   weir resume shop/web
+  weir resume --namespace shop
 
 The command deletes every Suspension of exactly this target. If weir standalone read a Suspension from a file, delete
 the Suspension in that file.`;
 
+interface ResumeOptions extends ServerOptions {
+  readonly namespace?: string;
+  readonly output: OutputFormat;
+}
+
 export function addResume(program: Command, { terminal, finish }: CommandContext): void {
   program
     .command('resume')
-    .description('end the cut-off of a tenant or a Service')
-    .argument('<target>', 'TENANT or NAMESPACE/SERVICE')
+    .description('end the cut-off of a tenant, a namespace or a Service')
+    .argument('[target]', 'TENANT or NAMESPACE/SERVICE')
+    .addOption(namespaceOption())
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', RESUME_EXAMPLES)
-    .action(async (text: string, options: ServerOptions & { output: OutputFormat }) => {
-      const target = parseSuspensionTarget(text);
+    .action(async (text: string | undefined, options: ResumeOptions) => {
+      const target = suspensionTargetFor(text, options.namespace);
       const client = clientFor(terminal, options);
       const { items } = await client.get<ItemList<SuspensionItem>>('/api/v1/suspensions');
-      const targeted = items.filter((item) => isSameTarget(target, { ...item.target }));
+      const targeted = items.filter((item) => isSameTarget(target, item.target));
       if (targeted.length === 0) {
         terminal.err(`weir: ${targetText(target)} has no Suspension\n`);
         return finish(EXIT_PROBLEM);

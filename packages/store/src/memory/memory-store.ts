@@ -5,6 +5,7 @@ import type { StoreError } from '../errors.ts';
 import { emptyLedger } from './ledger.ts';
 import { MemoryConnection } from './memory-connection.ts';
 import { emptyHeartbeatContent, MemoryHeartbeats } from './memory-heartbeats.ts';
+import { emptyLeaseContent, MemoryLeases } from './memory-leases.ts';
 import { emptySuspensionContent, MemorySuspensions } from './memory-suspensions.ts';
 import { emptyTableContent, MemoryTable } from './memory-table.ts';
 import { MemoryUsage } from './memory-usage.ts';
@@ -27,6 +28,7 @@ export class MemoryStore implements Store {
   readonly heartbeats: MemoryHeartbeats;
   readonly usage: MemoryUsage;
   readonly suspensions: MemorySuspensions;
+  readonly leases: MemoryLeases;
   /** Lets tests simulate failures of a store. */
   readonly faults: MemoryFaults;
   readonly #connection = new MemoryConnection();
@@ -43,6 +45,7 @@ export class MemoryStore implements Store {
     this.heartbeats = new MemoryHeartbeats({ connection, clock, onChange: changeHandlerFor('lives') });
     this.usage = new MemoryUsage({ connection, clock, onChange: changeHandlerFor('ledger') });
     this.suspensions = new MemorySuspensions({ connection, clock, onChange: changeHandlerFor('cutoffs') });
+    this.leases = new MemoryLeases({ connection, clock });
     this.faults = faultsOf(this, connection);
     this.#onClose = async () => onClose?.();
   }
@@ -82,6 +85,7 @@ function faultsOf(store: MemoryStore, connection: MemoryConnection): MemoryFault
     store.heartbeats.content = content.heartbeats;
     store.usage.content = content.usage;
     store.suspensions.content = content.suspensions;
+    store.leases.content = content.leases;
     connection.changes.notify();
   };
   return {
@@ -93,6 +97,7 @@ function faultsOf(store: MemoryStore, connection: MemoryConnection): MemoryFault
         heartbeats: emptyHeartbeatContent(),
         usage: emptyLedger(),
         suspensions: emptySuspensionContent(),
+        leases: emptyLeaseContent(),
       }),
     checkpoint() {
       const saved = structuredClone(contentOf(store));
@@ -107,5 +112,6 @@ function contentOf(store: MemoryStore) {
     heartbeats: store.heartbeats.content,
     usage: store.usage.content,
     suspensions: store.suspensions.content,
+    leases: store.leases.content,
   };
 }

@@ -1,4 +1,5 @@
 import type { UsagePeriod } from '@weir/model/data-plane';
+import type { LeaseName } from '../contract.ts';
 
 /** All Redis keys of a fleet. The keys share one hash tag, because a script in a Redis Cluster may use only the keys of one slot. */
 export interface Keys {
@@ -31,6 +32,12 @@ export interface Keys {
   readonly cutoffMeta: string;
   /** Stream with ids `<sequence>-0`. Its entries only wake watchers. */
   readonly cutoffChanges: string;
+  /** String: since when members register, and when any member exchanged leases last, in milliseconds. */
+  readonly leaseOpen: string;
+  /** Hash: `<incarnation>:<node>` → the time of the member's last exchange in milliseconds, and its sequence. */
+  readonly leaseMembers: string;
+  /** Hash: `<incarnation>:<node>` → `<held> <demand> <weight> <floor>`. Fields of members that are not in `leaseMembers` do not count. */
+  lease(name: LeaseName): string;
 }
 
 export interface UsageKeys {
@@ -81,6 +88,10 @@ export function keysFor(fleet: string): Keys {
     cutoffSequences: `${prefix}cutoff-sequences`,
     cutoffMeta: `${prefix}cutoff-meta`,
     cutoffChanges: `${prefix}cutoff-changes`,
+    leaseOpen: `${prefix}lease-open`,
+    leaseMembers: `${prefix}lease-members`,
+    lease: ({ owner, resource }) =>
+      `${prefix}lease:${owner.kind}.${owner.kind === 'tenant' ? owner.name : owner.uid}:${resource}`,
   };
 }
 
@@ -100,7 +111,7 @@ export function redisUsersFor(fleet: string): Readonly<Record<RedisUser, string>
       .join(' ');
   return {
     'weir-controller': `${ACL_COMMANDS} ${all('*')}`,
-    'weir-proxy': `${ACL_COMMANDS} ${all('meta table keys changes cutoff*', '%R')} ${all('lives proxies proxy:* usage:*')}`,
-    'weir-console': `${ACL_COMMANDS} ${all('meta table changes lives proxies proxy:* usage:*', '%R')} ${all('cutoff*')}`,
+    'weir-proxy': `${ACL_COMMANDS} ${all('meta table keys changes cutoff*', '%R')} ${all('lives proxies proxy:* usage:* lease*')}`,
+    'weir-console': `${ACL_COMMANDS} ${all('meta table changes lives proxies proxy:* usage:* lease*', '%R')} ${all('cutoff*')}`,
   };
 }

@@ -9,6 +9,7 @@ import { targetFor } from './connection/redis-target.ts';
 import { keysFor } from './keys.ts';
 import { type PrivateKeyAccess, PrivateKeyReader } from './private-key-reader.ts';
 import { RedisHeartbeats } from './redis-heartbeats.ts';
+import { RedisLeases } from './redis-leases.ts';
 import { RedisSuspensions } from './redis-suspensions.ts';
 import { RedisTable } from './redis-table.ts';
 import { RedisUsage } from './redis-usage.ts';
@@ -69,6 +70,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     heartbeats: new RedisHeartbeats(connection, keys),
     usage: new RedisUsage(connection, keys, clock),
     suspensions: new RedisSuspensions(connection, keys),
+    leases: new RedisLeases(connection, keys),
     get connection(): ConnectionState {
       return connection.status.state;
     },

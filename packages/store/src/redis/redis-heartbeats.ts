@@ -105,11 +105,12 @@ function encodeDigests(chunks: ListenerChunks['chunks']): string {
   return JSON.stringify(chunks.map(({ digest }) => digest));
 }
 
-function memberFor(node: string, life: number): string {
+/** Returns the name of an incarnation in keys such as `proxies` and `leaseMembers`. */
+export function memberFor(node: string, life: number): string {
   return `${life}:${node}`;
 }
 
-function parseMember(member: string): { node: string; life: number } {
+export function parseMember(member: string): { node: string; life: number } {
   const colon = member.indexOf(':');
   return { life: Number(member.slice(0, colon)), node: member.slice(colon + 1) };
 }

@@ -1,6 +1,7 @@
 import { certificatesContract } from './certificates.ts';
 import { connectionContract } from './connection.ts';
 import { heartbeatsContract } from './heartbeats.ts';
+import { leasesContract } from './leases.ts';
 import { revisionsContract } from './revisions.ts';
 import type { StoreUnderTest } from './store-fixture.ts';
 import { suspensionsContract } from './suspensions.ts';
@@ -16,4 +17,5 @@ export function storeContract(subject: StoreUnderTest): void {
   heartbeatsContract(subject);
   usageContract(subject);
   suspensionsContract(subject);
+  leasesContract(subject);
 }

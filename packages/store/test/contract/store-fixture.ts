@@ -27,4 +27,6 @@ export interface StoreFixture extends AsyncDisposable {
   checkpoint(): Promise<() => Promise<void>>;
   /** Waits until the assertion holds, for about `ms` milliseconds of `clock` at most. */
   eventually(ms: number, assertion: () => Promise<void>): Promise<void>;
+  /** Makes everything that the store knows about leases `ms` milliseconds older, without waiting. */
+  passLeaseTime(ms: number): Promise<void>;
 }

@@ -27,6 +27,7 @@ function memoryFixture(options: StoreFixtureOptions): StoreFixture {
       await clock.advance(ms);
       await assertion();
     },
+    passLeaseTime: (ms) => clock.advance(ms),
     [Symbol.asyncDispose]: () => store.close(),
   };
 }

@@ -35,6 +35,8 @@ describe('the content of Redis', requireProgram('redis'), () => {
     await inA.usage.fold('n', 1);
     await inA.suspensions.remove('y');
     await inA.suspensions.put(suspension('x'));
+    await inA.leases.exchange({ node: 'n', life: 1, sequence: 1, mayRaise: true, requests: [] });
+    assert.deepEqual(await inB.leases.members(), []);
     assert.equal(await inB.table.meta(), undefined);
     assert.deepEqual(await inB.heartbeats.list(), []);
     assert.equal(await inB.usage.isSeeded(), false);

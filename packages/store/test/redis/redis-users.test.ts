@@ -114,6 +114,15 @@ describe('the Redis users of docs/redis.md', requireProgram('redis'), () => {
       assert.equal((await store.usage.exportSeed([month])).bases.length, 1);
       assert.ok(await store.usage.isSeeded());
     }
+    const lease = { owner: { kind: 'tenant', name: 'shop' }, resource: 'connections' } as const;
+    const claim = { demand: 3, weight: 1, floor: 0 };
+    const requests = [{ ...lease, limit: 9, held: 2, wanted: 2, claim }];
+    const exchange = { node: 'n1', life: 7, sequence: 1, mayRaise: true, requests };
+    assert.equal((await proxy.leases.exchange(exchange))[0]?.share, 2);
+    await controller.leases.keep('n1', 7);
+    for (const store of [controller, console]) assert.deepEqual(await store.leases.demands([lease]), [3]);
+    await proxy.leases.release('n1', 7);
+    assert.deepEqual(await controller.leases.members(), []);
     await proxy.heartbeats.remove('n1', 7);
     await controller.usage.fold('n1', 7);
     await console.suspensions.put(suspension('b'));
@@ -137,6 +146,7 @@ describe('the Redis users of docs/redis.md', requireProgram('redis'), () => {
     const console = await openAs(t, 'weir-console', { privateKeyAccess: 'none' });
     await assert.rejects(console.table.claimLeader(), refused);
     await assert.rejects(console.usage.fold('n1', 1), refused);
+    await assert.rejects(console.leases.release('n1', 1), refused);
     const client = new Redis({ ...atServer(), username: 'weir-console', password: 'PASSWORD' });
     t.after(() => client.disconnect());
     for (const readKeys of [

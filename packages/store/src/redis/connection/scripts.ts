@@ -16,6 +16,8 @@ const SCRIPT_NAMES = [
   'put-cutoff',
   'remove-cutoff',
   'complete-cutoffs',
+  'exchange-leases',
+  'keep-lease-member',
 ] as const;
 export type ScriptName = (typeof SCRIPT_NAMES)[number];
 

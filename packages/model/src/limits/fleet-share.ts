@@ -1,0 +1,151 @@
+// How the proxies of a fleet divide a limit: weighted max-min fairness (D. Bertsekas and R. Gallager, "Data Networks", §6.5.2) in whole
+// units. Each proxy computes its own share from the claims of all members. The store keeps the sum of all shares within the limit, even
+// if the members computed their shares from claims of different moments.
+
+/** The limits of a tenant or a Service that hold for the whole fleet, by their name in `TenantLimits`. */
+export const LEASED_RESOURCES = [
+  'connections',
+  'newConnectionsPerSecond',
+  'requestsPerSecond',
+  'inBitsPerSecond',
+  'outBitsPerSecond',
+] as const;
+export type LeasedResource = (typeof LEASED_RESOURCES)[number];
+
+/**
+ * What a member, one incarnation of a proxy, needs of a limit. All numbers are whole units of the limit (connections, connections or
+ * requests per second, bits per second) up to 2^53, except `weight`.
+ */
+export interface ShareClaim {
+  /** What the member would use if it had the whole limit. */
+  readonly demand: number;
+  /** If demands exceed the limit, members get shares in proportion to their weights; above 0. */
+  readonly weight: number;
+  /** What the member cannot give up, such as its open connections. */
+  readonly floor: number;
+}
+
+export interface ShareQuestion {
+  readonly limit: number;
+  readonly own: ShareClaim;
+  /** The claims of all other members, in the same order at each member. */
+  readonly others: readonly ShareClaim[];
+  /** The number of members before this member in that order. The members' rounding errors cancel each other in this order. */
+  readonly rank: number;
+}
+
+/**
+ * Idle members together keep at most a 50th of the limit if other members need the limit, or one unit each if that is more. Without a
+ * share, an idle proxy would refuse its first client.
+ */
+const IDLE_PART = 50;
+
+/** Returns the share of the limit that the member `own` should have, in whole units. */
+export function wantedShare({ limit, own, others, rank }: ShareQuestion): number {
+  return sharesFor(limit, others.toSpliced(rank, 0, own))[rank] ?? 0;
+}
+
+/**
+ * Returns the members' shares in the order of `claims`. Each member gets its floor, and if the limit suffices at least one unit. Members
+ * that need less than their fair part get what they need; the other members divide the rest by weight. What nobody needs is divided
+ * equally, so that each proxy can admit a sudden burst. The shares add up to the limit, or to the floors if the floors exceed the limit.
+ */
+export function sharesFor(limit: number, claims: readonly ShareClaim[]): readonly number[] {
+  const count = claims.length;
+  if (count === 0) return [];
+  const idleShare = limit < count ? 0 : Math.max(1, Math.floor(limit / (IDLE_PART * count)));
+  const withIdleShares = claims.map(({ floor }) => Math.max(floor, idleShare));
+  const minimums = sum(withIdleShares) <= limit ? withIdleShares : claims.map(({ floor }) => floor);
+  if (sum(minimums) >= limit) return minimums;
+  const exact = filledTo(limit, claims, minimums);
+  const unneeded = Math.max(0, limit - sum(exact)) / count;
+  return rounded(
+    exact.map((share) => share + unneeded),
+    limit,
+    minimums,
+  );
+}
+
+/** The share of a proxy that has never reached the store: a tenth of the limit, but at least one unit. */
+export function unleasedShare(limit: number): number {
+  return Math.min(limit, Math.max(1, Math.floor(limit / 10)));
+}
+
+const MIN_EXCHANGE_INTERVAL_MS = 100;
+const MAX_EXCHANGE_INTERVAL_MS = 1_000;
+const TIGHT_PART = 0.8;
+/** Each exchange returns the claims of all members. Above this number of members, exchanges are therefore less frequent. */
+const MAX_FREQUENT_MEMBERS = 20;
+
+/**
+ * Returns after how many milliseconds a member exchanges the lease again: ten times per second if more than 80 % of the limit are needed,
+ * otherwise once per second. With more than 20 members the interval grows in proportion to their number.
+ */
+export function exchangeIntervalMs(limit: number, claims: readonly ShareClaim[]): number {
+  const isTight = sum(claims.map(({ demand }) => demand)) > TIGHT_PART * limit;
+  const interval = isTight ? MIN_EXCHANGE_INTERVAL_MS : MAX_EXCHANGE_INTERVAL_MS;
+  return interval * Math.max(1, claims.length / MAX_FREQUENT_MEMBERS);
+}
+
+/**
+ * Raises all shares from `minimums` to the same level per weight, each share at most to its demand, until the shares add up to the limit
+ * or all demands are met. A share starts to rise at the level `minimum / weight` and stops at `demand / weight`.
+ */
+function filledTo(limit: number, claims: readonly ShareClaim[], minimums: readonly number[]): number[] {
+  const turns = claims.flatMap(({ demand, weight }, member) => {
+    const minimum = minimums[member] ?? 0;
+    if (demand <= minimum) return [];
+    return [
+      { level: minimum / weight, change: weight },
+      { level: demand / weight, change: -weight },
+    ];
+  });
+  turns.sort((a, b) => a.level - b.level);
+  let rest = limit - sum(minimums);
+  let level = 0;
+  let slope = 0;
+  for (const turn of turns) {
+    const taken = (turn.level - level) * slope;
+    if (taken >= rest) break;
+    rest -= taken;
+    level = turn.level;
+    slope += turn.change;
+  }
+  // After the last turn all demands are met, and the slope is 0 up to rounding errors.
+  const last = turns.at(-1)?.level ?? 0;
+  if (level < last && slope > 0) level = Math.min(last, level + rest / slope);
+  return claims.map(({ demand, weight }, member) => {
+    const minimum = minimums[member] ?? 0;
+    return Math.max(minimum, Math.min(demand, level * weight));
+  });
+}
+
+/** Rounds shares down to whole units and gives the units that are left to the members with the largest fractions. */
+function rounded(exact: readonly number[], limit: number, minimums: readonly number[]): readonly number[] {
+  const shares = exact.map(Math.floor);
+  let rest = limit - sum(shares);
+  const byFraction = [...exact.keys()].sort((a, b) => fractionOf(exact, b) - fractionOf(exact, a) || a - b);
+  // A few units may be missing or left after rounding errors of large numbers, more than one for each member.
+  while (rest !== 0) {
+    const before = rest;
+    for (const member of byFraction) {
+      if (rest > 0) {
+        shares[member] = (shares[member] ?? 0) + 1;
+        rest -= 1;
+      } else if (rest < 0 && (shares[member] ?? 0) > (minimums[member] ?? 0)) {
+        shares[member] = (shares[member] ?? 0) - 1;
+        rest += 1;
+      }
+    }
+    if (rest === before) break;
+  }
+  return shares;
+}
+
+function fractionOf(exact: readonly number[], member: number): number {
+  return (exact[member] ?? 0) % 1;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
+}

@@ -1,0 +1,70 @@
+-- Records what a member (an incarnation of a proxy) holds and needs of fleet-wide limits, and grants what the other members do not hold.
+-- KEYS: lease-open, lease-members, then the leases
+-- ARGV: member; sequence of the exchange; 1 if shares may be raised, else 0; registration, maximum gap and maximum silence in ms; then
+--       per lease: limit, held, wanted, and the claim as '<demand> <weight> <floor>'
+-- Result: per lease '<share> <rank>', then ' <claim>' for each other member; an empty list if a later exchange was processed
+local member, sequence = ARGV[1], tonumber(ARGV[2])
+local known = redis.call('HGET', KEYS[2], member)
+if known and tonumber(string.match(known, '%d+$')) >= sequence then
+  return {}
+end
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+
+-- After a gap, also a negative gap because the clock was set back, the silence of a member does not show that the member has ended.
+local opened, heard = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+)$')
+local gap = now - tonumber(heard or '0')
+opened = (opened and gap >= 0 and gap <= tonumber(ARGV[5])) and tonumber(opened) or now
+redis.call('SET', KEYS[1], string.format('%.0f %.0f', opened, now))
+redis.call('HSET', KEYS[2], member, string.format('%.0f %.0f', now, sequence))
+local mayRaise = ARGV[3] == '1' and now - opened >= tonumber(ARGV[4])
+local silence = tonumber(ARGV[6])
+local mayExpire = now - opened >= silence
+
+local isMember = {}
+-- Reports whether a member is neither released nor silent for too long.
+local function check(name)
+  local entry = redis.call('HGET', KEYS[2], name)
+  if entry and mayExpire and now - tonumber(string.match(entry, '^%d+')) >= silence then
+    redis.call('HDEL', KEYS[2], name)
+    entry = false
+  end
+  isMember[name] = entry and true or false
+  return isMember[name]
+end
+
+local results = {}
+for key = 3, #KEYS do
+  local arg = 4 * key - 5
+  local free, held, wanted, claim = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), ARGV[arg + 3]
+  local fields = redis.call('HGETALL', KEYS[key])
+  local result = { '', '' }
+  local rank = false
+  for i = 1, #fields, 2 do
+    local name = fields[i]
+    if name == member then
+      rank = #result - 2
+    elseif isMember[name] or (isMember[name] == nil and check(name)) then
+      local otherHeld, otherClaim = string.match(fields[i + 1], '^(%d+) (.*)$')
+      free = free - tonumber(otherHeld)
+      result[#result + 1] = otherClaim
+    else
+      redis.call('HDEL', KEYS[key], name)
+    end
+  end
+  local share = wanted
+  if wanted > held then
+    share = mayRaise and math.max(held, math.min(wanted, free)) or held
+  end
+  if held > 0 or wanted > 0 then
+    redis.call('HSET', KEYS[key], member, string.format('%.0f ', math.max(held, share)) .. claim)
+    -- Removes the leases of tenants and Services that are gone.
+    redis.call('EXPIRE', KEYS[key], 86400)
+  elseif rank then
+    redis.call('HDEL', KEYS[key], member)
+  end
+  result[1] = string.format('%.0f', share)
+  result[2] = string.format('%.0f', rank or #result - 2)
+  results[key - 2] = table.concat(result, ' ')
+end
+return results

@@ -1,0 +1,141 @@
+import type { ShareClaim } from '@weir/model/data-plane';
+import type { Clock } from '@weir/runtime';
+import type { Incarnation, LeaseExchange, LeaseGrant, LeaseName, LeaseRequest, LeaseStore } from '../contract.ts';
+import { LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS } from '../limits.ts';
+import type { MemoryConnection } from './memory-connection.ts';
+
+export interface LeaseContent {
+  /** Since when members register, in milliseconds of the wall clock; undefined after a wipe until the first exchange. */
+  openedAt: number | undefined;
+  /** When any member exchanged leases last; undefined before the first exchange. */
+  heardAt: number | undefined;
+  /** By `<incarnation>:<node>`. */
+  readonly members: Map<string, LeaseMember>;
+  /** By lease, then by member. */
+  readonly leases: Map<string, Map<string, HeldLease>>;
+}
+
+interface LeaseMember extends Incarnation {
+  readonly heardAt: number;
+  readonly sequence: number;
+}
+
+interface HeldLease {
+  readonly held: number;
+  readonly claim: ShareClaim;
+}
+
+/** Returns the content of a new store. Members need not register in it, because none of them can hold a lease of an earlier content. */
+export function newLeaseContent(): LeaseContent {
+  return { openedAt: Number.NEGATIVE_INFINITY, heardAt: undefined, members: new Map(), leases: new Map() };
+}
+
+/** Returns the content of a store that has lost its data. */
+export function emptyLeaseContent(): LeaseContent {
+  return { ...newLeaseContent(), openedAt: undefined };
+}
+
+export interface MemoryLeasesOptions {
+  readonly connection: MemoryConnection;
+  readonly clock: Clock;
+}
+
+export class MemoryLeases implements LeaseStore {
+  content: LeaseContent = newLeaseContent();
+  readonly #connection: MemoryConnection;
+  readonly #clock: Clock;
+
+  constructor({ connection, clock }: MemoryLeasesOptions) {
+    this.#connection = connection;
+    this.#clock = clock;
+  }
+
+  async exchange(exchange: LeaseExchange): Promise<readonly LeaseGrant[]> {
+    this.#connection.assertReady();
+    return exchangeLeases(this.content, exchange, this.#clock.now());
+  }
+
+  async release(node: string, life: number): Promise<void> {
+    this.#connection.assertReady();
+    this.content.members.delete(memberKey({ node, life }));
+  }
+
+  async keep(node: string, life: number): Promise<void> {
+    this.#connection.assertReady();
+    const { members } = this.content;
+    const key = memberKey({ node, life });
+    const member = members.get(key);
+    if (member !== undefined) members.set(key, { ...member, heardAt: this.#clock.now() });
+  }
+
+  async members(): Promise<readonly Incarnation[]> {
+    this.#connection.assertReady();
+    return [...this.content.members.values()].map(({ node, life }) => ({ node, life }));
+  }
+
+  async demands(leases: readonly LeaseName[]): Promise<readonly number[]> {
+    this.#connection.assertReady();
+    const { members } = this.content;
+    return leases.map((name) =>
+      [...(this.content.leases.get(leaseKey(name)) ?? [])]
+        .filter(([member]) => members.has(member))
+        .reduce((sum, [, { claim }]) => sum + claim.demand, 0),
+    );
+  }
+}
+
+/** Does what `exchange-leases.lua` does in Redis. `now` is in milliseconds of the wall clock. */
+export function exchangeLeases(content: LeaseContent, exchange: LeaseExchange, now: number): readonly LeaseGrant[] {
+  const { node, life, sequence, mayRaise, requests } = exchange;
+  const own = memberKey(exchange);
+  if ((content.members.get(own)?.sequence ?? -1) >= sequence) return [];
+  const gap = now - (content.heardAt ?? now);
+  if (content.openedAt === undefined || gap < 0 || gap > MAX_LEASE_GAP_MS) content.openedAt = now;
+  content.heardAt = now;
+  content.members.set(own, { node, life, sequence, heardAt: now });
+  const openMs = now - content.openedAt;
+  if (openMs >= MAX_LEASE_SILENCE_MS) {
+    for (const [key, { heardAt }] of content.members) {
+      if (now - heardAt >= MAX_LEASE_SILENCE_MS) content.members.delete(key);
+    }
+  }
+  const isRaisable = mayRaise && openMs >= LEASE_REGISTRATION_MS;
+  return requests.map((request) => exchangeLease(content, request, { own, mayRaise: isRaisable }));
+}
+
+function exchangeLease(
+  content: LeaseContent,
+  request: LeaseRequest,
+  { own, mayRaise }: { readonly own: string; readonly mayRaise: boolean },
+): LeaseGrant {
+  const { limit, held, wanted, claim } = request;
+  const key = leaseKey(request);
+  const holders = content.leases.get(key) ?? new Map<string, HeldLease>();
+  content.leases.set(key, holders);
+  const others: ShareClaim[] = [];
+  let free = limit;
+  let rank: number | undefined;
+  for (const [member, lease] of holders) {
+    if (member === own) {
+      rank = others.length;
+    } else if (content.members.has(member)) {
+      others.push(lease.claim);
+      free -= lease.held;
+    } else {
+      holders.delete(member);
+    }
+  }
+  const share = wanted > held ? Math.max(held, mayRaise ? Math.min(wanted, free) : 0) : wanted;
+  if (held > 0 || wanted > 0) holders.set(own, { held: Math.max(held, share), claim });
+  else holders.delete(own);
+  if (holders.size === 0) content.leases.delete(key);
+  return { share, others, rank: rank ?? others.length };
+}
+
+function memberKey({ node, life }: Incarnation): string {
+  return `${life}:${node}`;
+}
+
+function leaseKey({ owner, resource }: LeaseName): string {
+  return `${owner.kind}.${owner.kind === 'tenant' ? owner.name : owner.uid}:${resource}`;
+}

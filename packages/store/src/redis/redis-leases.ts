@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import type { ShareClaim } from '@weir/model/data-plane';
+import type { Incarnation, LeaseExchange, LeaseGrant, LeaseName, LeaseRequest, LeaseStore } from '../contract.ts';
+import { LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS, MAX_LEASES_PER_EXCHANGE } from '../limits.ts';
+import { runPipeline } from './connection/pipeline.ts';
+import type { RedisConnection } from './connection/redis-connection.ts';
+import type { Keys } from './keys.ts';
+import { memberFor, parseMember } from './redis-heartbeats.ts';
+
+export class RedisLeases implements LeaseStore {
+  readonly #connection: RedisConnection;
+  readonly #keys: Keys;
+
+  constructor(connection: RedisConnection, keys: Keys) {
+    this.#connection = connection;
+    this.#keys = keys;
+  }
+
+  async exchange({ node, life, sequence, mayRaise, requests }: LeaseExchange): Promise<readonly LeaseGrant[]> {
+    assert.ok(requests.length <= MAX_LEASES_PER_EXCHANGE, 'too many leases in one exchange');
+    const { leaseOpen, leaseMembers, lease } = this.#keys;
+    const times = [LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS];
+    const reply = await this.#connection.run(
+      'exchange-leases',
+      [leaseOpen, leaseMembers, ...requests.map(lease)],
+      [memberFor(node, life), sequence, mayRaise ? 1 : 0, ...times, ...requests.flatMap(encodeRequest)],
+    );
+    return (reply as string[]).map(decodeGrant);
+  }
+
+  async release(node: string, life: number): Promise<void> {
+    await this.#connection.call((redis) => redis.hdel(this.#keys.leaseMembers, memberFor(node, life)));
+  }
+
+  async keep(node: string, life: number): Promise<void> {
+    await this.#connection.run('keep-lease-member', [this.#keys.leaseMembers], [memberFor(node, life)]);
+  }
+
+  async members(): Promise<readonly Incarnation[]> {
+    const members = await this.#connection.call((redis) => redis.hkeys(this.#keys.leaseMembers));
+    return members.map(parseMember);
+  }
+
+  async demands(leases: readonly LeaseName[]): Promise<readonly number[]> {
+    const { leaseMembers, lease } = this.#keys;
+    const [known, ...holders] = await this.#connection.call((redis) =>
+      runPipeline(redis, (all) =>
+        leases.reduce((pipeline, name) => pipeline.hgetall(lease(name)), all.hkeys(leaseMembers)),
+      ),
+    );
+    const members = new Set(known as string[]);
+    return (holders as Record<string, string>[]).map((heldLeases) =>
+      Object.entries(heldLeases)
+        .filter(([member]) => members.has(member))
+        .reduce((sum, [, text]) => sum + demandOf(text), 0),
+    );
+  }
+}
+
+function encodeRequest({ limit, held, wanted, claim }: LeaseRequest): (string | number)[] {
+  return [limit, held, wanted, `${claim.demand} ${claim.weight} ${claim.floor}`];
+}
+
+/** Decodes `<share> <rank>`, followed by demand, weight and floor of each other member. */
+function decodeGrant(text: string): LeaseGrant {
+  const [share = 0, rank = 0, ...numbers] = text.split(' ').map(Number);
+  const others: ShareClaim[] = [];
+  for (let index = 0; index < numbers.length; index += 3) {
+    const [demand = 0, weight = 1, floor = 0] = numbers.slice(index, index + 3);
+    others.push({ demand, weight, floor });
+  }
+  return { share, others, rank };
+}
+
+/** Returns the demand in `<held> <demand> <weight> <floor>`. */
+function demandOf(text: string): number {
+  return Number(text.split(' ')[1]);
+}
