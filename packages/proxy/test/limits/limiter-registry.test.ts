@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { type Change, diff, EMPTY_TABLE, type RoutingTable, type TenantLimits } from '@weir/model';
 import type { Admission } from '../../src/limits/admission.ts';
 import { AdmissionController, type LimiterRows } from '../../src/limits/admission.ts';
-import { LimiterRegistry, TableLimits } from '../../src/limits/limiter-registry.ts';
+import { LimiterRegistry } from '../../src/limits/limiter-registry.ts';
+import { TableLimits } from '../../src/limits/table-limits.ts';
 import { type TestService, tableFor, uidOf } from '../fixtures/tables.ts';
 
 const WEB: TestService = { name: 'web', port: 80, endpoints: [] };

@@ -16,7 +16,8 @@ import {
   type TablePosition,
 } from '@weir/model/data-plane';
 import type { AppliedRevision, PositionedTable } from '@weir/store';
-import { type LimiterRegistry, TableLimits } from '../../limits/limiter-registry.ts';
+import type { LimiterRegistry } from '../../limits/limiter-registry.ts';
+import { TableLimits } from '../../limits/table-limits.ts';
 import { UNROUTED_SLOT } from '../../metering/counters.ts';
 import type { SlotOwner, SlotRegistry } from '../../metering/slot-registry.ts';
 import type { TableCommand, WorkerCommand } from '../../worker/messages.ts';
