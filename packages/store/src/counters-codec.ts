@@ -2,7 +2,7 @@ import { CODE_CLASSES, COUNTER_NAMES, type Counters, countersFrom, counterValues
 
 /**
  * Encodes counters as a list: received bytes, sent bytes, connections, requests, and the requests of each code class in
- * the order of `CODE_CLASSES` if any request was counted by code class.
+ * the order of `CODE_CLASSES` if any request was counted by code class. Leaves out refusals.
  */
 export function encodeCounters(counters: Counters): number[] {
   const values = counterValues(counters);
@@ -20,6 +20,6 @@ export function decodeCounters(numbers: readonly unknown[]): Counters | undefine
  * Reports whether a value is a non-negative integer. Accepts sums above 2^53 although they are inexact, because the ledger may contain
  * them.
  */
-function isAmount(value: unknown): value is number {
+export function isAmount(value: unknown): value is number {
   return Number.isInteger(value) && Number(value) >= 0;
 }

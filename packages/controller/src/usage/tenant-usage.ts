@@ -89,7 +89,7 @@ export function tenantUsagesFor(
       tenant: owner,
       node,
       life,
-      ...counters,
+      ...countersOf(counters),
     }));
     const usageByMonth = months.map(({ month, rowsByNamespace }) => ({
       month,
@@ -101,7 +101,7 @@ export function tenantUsagesFor(
 }
 
 function serviceUsageEntry({ service: uid, name, tenant, counters }: UsageRow): ServiceUsageEntry {
-  return { uid, name, tenant, ...counters };
+  return { uid, name, tenant, ...countersOf(counters) };
 }
 
 /**
@@ -122,7 +122,7 @@ function totalsFor({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<stri
   const total = ({ name, used, limits }: TenantEntry): TenantUsageTotal => ({
     name,
     month: present?.month ?? '',
-    ...(counters.get(name) ?? ZERO_COUNTERS),
+    ...countersOf(counters.get(name) ?? ZERO_COUNTERS),
     services: used.services,
     ports: used.ports,
     ...(Object.keys(limits).length > 0 && { limits }),
@@ -159,6 +159,7 @@ export function seedFor(usages: readonly TenantUsage[]): UsageSeed {
   return { months: [...months].sort().map(([month, rows]) => ({ month, rows })), bases };
 }
 
+/** Returns the counters that a TenantUsage has. Refusals are left out, because they would take most of the space of a TenantUsage. */
 function countersOf({ receivedBytes, sentBytes, connections, requests, requestsByCodeClass }: Counters): Counters {
   return { receivedBytes, sentBytes, connections, requests, ...(requestsByCodeClass && { requestsByCodeClass }) };
 }

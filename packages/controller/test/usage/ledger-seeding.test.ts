@@ -57,6 +57,23 @@ describe('the ledger', () => {
     assert.deepEqual(await requests(), [8, { '2xx': 5, '3xx': 0, '4xx': 2, '5xx': 0, none: 1 }]);
   });
 
+  test('of a wiped store has the refusals of running proxies, which no TenantUsage has', async () => {
+    const { store, reconciler, newReconciler, clock, report, archive } = createHarness();
+    await reconciler.reconcile(TABLE);
+    const { slots, ...rest } = report('web', 'shop', 0);
+    const counters = countersFrom([1, 1, 1, 0], { 'rate-limit': 3 });
+    const points = [{ minute: minuteOf(clock.now()), counters }];
+    const flushed = { ...rest, slots: slots.map((slot) => ({ ...slot, points })) };
+    await store.usage.flush(flushed);
+    await clock.advance(5 * 60_000);
+    await reconciler.reconcile(TABLE);
+    assert.doesNotMatch(archive.textByNamespace.get('shop') ?? assert.fail('nothing is archived'), /refused/);
+    store.faults.wipe();
+    await newReconciler().reconcile(TABLE);
+    await store.usage.flush(flushed);
+    assert.deepEqual((await store.usage.rows(monthOf(clock.now())))[0]?.counters, counters);
+  });
+
   test('is not seeded while the archive is unreachable, because an empty ledger would count everything again', async () => {
     const { store, reconciler, archive } = createHarness();
     archive.isUnreachable = true;

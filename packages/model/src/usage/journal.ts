@@ -136,7 +136,7 @@ export function encodeJournal(journal: Journal): string {
 }
 
 /**
- * Decodes the JSON of `encodeJournal`, also of a version without code classes. Returns undefined if any part of the text is damaged, so
+ * Decodes the JSON of `encodeJournal`, also of a version without code classes or refusals. Returns undefined if any part of the text is damaged, so
  * that no partial journal is used.
  */
 export function decodeJournal(text: string): Journal | undefined {
@@ -167,8 +167,9 @@ function isSlot(value: unknown): value is JournalSlot {
 
 function isCounters(value: unknown): boolean {
   if (!isRecord(value) || !areCounts(value, COUNTER_NAMES)) return false;
-  const { requestsByCodeClass: classes } = value;
-  return classes === undefined || (isRecord(classes) && areCounts(classes, CODE_CLASSES));
+  const { requestsByCodeClass: classes, refused } = value;
+  if (classes !== undefined && !(isRecord(classes) && areCounts(classes, CODE_CLASSES))) return false;
+  return refused === undefined || (isRecord(refused) && areCounts(refused, Object.keys(refused)));
 }
 
 function areCounts(value: Record<string, unknown>, names: readonly string[]): boolean {

@@ -52,7 +52,15 @@ export interface Counters {
   readonly requests: number;
   /** Absent if no request was counted by code class. */
   readonly requestsByCodeClass?: RequestsByCodeClass;
+  /**
+   * The connections, UDP flows and requests that were refused, by reason. The reasons are the values of the label `reason` of
+   * `weir_service_refused_total`. Absent if nothing was refused; a reason that did not occur is absent.
+   */
+  readonly refused?: RefusalCounts;
 }
+
+/** Positive counts by reason. Proxies of a newer version may report reasons that this version does not know. */
+export type RefusalCounts = Readonly<Record<string, number>>;
 
 /**
  * The classes of the status codes that clients received. A 101 counts as `2xx`, because the request was granted; other
@@ -68,16 +76,16 @@ export type CounterName = (typeof COUNTER_NAMES)[number];
 export const ZERO_COUNTERS: Counters = { receivedBytes: 0, sentBytes: 0, connections: 0, requests: 0 };
 const ZERO_CLASSES: RequestsByCodeClass = { '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0, none: 0 };
 
-/** Returns all counters in the order of `COUNTER_NAMES` and `CODE_CLASSES`. The classes are 0 if they are absent. */
+/** Returns the counters in the order of `COUNTER_NAMES` and `CODE_CLASSES`, without `refused`. The classes are 0 if they are absent. */
 export function counterValues(counters: Counters): number[] {
   const { requestsByCodeClass: classes = ZERO_CLASSES } = counters;
   return [...COUNTER_NAMES.map((name) => counters[name]), ...CODE_CLASSES.map((codeClass) => classes[codeClass])];
 }
 
-/** Returns the counters of a list as `counterValues` returns it. Missing values are 0. */
-export function countersFrom(values: readonly number[]): Counters {
+/** Returns the counters of a list as `counterValues` returns it, and the given refusals. Missing values are 0. */
+export function countersFrom(values: readonly number[], refused?: RefusalCounts): Counters {
   const [receivedBytes = 0, sentBytes = 0, connections = 0, requests = 0, ...classes] = values;
-  const counters = { receivedBytes, sentBytes, connections, requests };
+  const counters = { receivedBytes, sentBytes, connections, requests, ...(refused && { refused }) };
   if (classes.every((count) => count === 0)) return counters;
   const [success = 0, redirection = 0, clientError = 0, serverError = 0, none = 0] = classes;
   const requestsByCodeClass = { '2xx': success, '3xx': redirection, '4xx': clientError, '5xx': serverError, none };
@@ -106,18 +114,26 @@ export function maxCounters(a: Counters, b: Counters): Counters {
 export function hasIncrease(earlier: Counters, later: Counters): boolean {
   if (COUNTER_NAMES.some((name) => later[name] > earlier[name])) return true;
   const { requestsByCodeClass: old = ZERO_CLASSES } = earlier;
-  const { requestsByCodeClass: classes } = later;
-  return classes !== undefined && CODE_CLASSES.some((codeClass) => classes[codeClass] > old[codeClass]);
+  const { requestsByCodeClass: classes, refused = {} } = later;
+  if (classes !== undefined && CODE_CLASSES.some((codeClass) => classes[codeClass] > old[codeClass])) return true;
+  return Object.keys(refused).some((reason) => countOf(refused, reason) > countOf(earlier.refused, reason));
+}
+
+/** Returns how often clients were refused for one of the given reasons, or for any reason. */
+export function refusalCount({ refused = {} }: Counters, reasons: readonly string[] = Object.keys(refused)): number {
+  return reasons.reduce((sum, reason) => sum + countOf(refused, reason), 0);
 }
 
 function combineCounters(a: Counters, b: Counters, combine: (x: number, y: number) => number): Counters {
   const classes = combineClasses(a.requestsByCodeClass, b.requestsByCodeClass, combine);
+  const refused = combineRefusals(a.refused, b.refused, combine);
   return {
     receivedBytes: combine(a.receivedBytes, b.receivedBytes),
     sentBytes: combine(a.sentBytes, b.sentBytes),
     connections: combine(a.connections, b.connections),
     requests: combine(a.requests, b.requests),
     ...(classes && { requestsByCodeClass: classes }),
+    ...(refused && { refused }),
   };
 }
 
@@ -130,4 +146,21 @@ function combineClasses(
   const of = (codeClass: CodeClass): number => combine(a?.[codeClass] ?? 0, b?.[codeClass] ?? 0);
   const classes = { '2xx': of('2xx'), '3xx': of('3xx'), '4xx': of('4xx'), '5xx': of('5xx'), none: of('none') };
   return CODE_CLASSES.some((codeClass) => classes[codeClass] !== 0) ? classes : undefined;
+}
+
+function combineRefusals(
+  a: RefusalCounts | undefined,
+  b: RefusalCounts | undefined,
+  combine: (x: number, y: number) => number,
+): RefusalCounts | undefined {
+  if (a === undefined && b === undefined) return undefined;
+  const reasons = Object.keys({ ...a, ...b });
+  const counts = reasons.map((reason) => [reason, combine(countOf(a, reason), countOf(b, reason))] as const);
+  const positive = counts.filter(([, count]) => count > 0);
+  return positive.length === 0 ? undefined : Object.fromEntries(positive);
+}
+
+/** Reads only own properties, because a reason may have the name of a property that every object inherits. */
+function countOf(refused: RefusalCounts | undefined, reason: string): number {
+  return refused !== undefined && Object.hasOwn(refused, reason) ? (refused[reason] ?? 0) : 0;
 }

@@ -25,6 +25,7 @@ const LIFE = { node: 'n1', life: 1 };
 
 type Step =
   | { readonly kind: 'relay'; readonly bytes: number; readonly requests: readonly number[] }
+  | { readonly kind: 'refuse'; readonly reason: string }
   | { readonly kind: 'minute' }
   | { readonly kind: 'send'; readonly fate: 'answered' | 'answer lost' | 'lost' | 'delayed' }
   | { readonly kind: 'restart' };
@@ -35,6 +36,10 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
       kind: fc.constant('relay' as const),
       bytes: fc.nat(1000),
       requests: fc.array(fc.nat(3), { minLength: CODE_CLASSES.length, maxLength: CODE_CLASSES.length }),
+    }),
+    fc.record({
+      kind: fc.constant('refuse' as const),
+      reason: fc.constantFrom('rate-limit', 'no-endpoints', 'toString'),
     }),
     fc.record({ kind: fc.constant('minute' as const) }),
     fc.record({
@@ -89,6 +94,8 @@ test('the ledger equals the relayed traffic although reports are lost, repeated 
       for (const step of history) {
         if (step.kind === 'relay')
           counters = addCounters(counters, countersFrom([step.bytes, 0, 1, sumOf(step.requests), ...step.requests]));
+        else if (step.kind === 'refuse')
+          counters = addCounters(counters, { ...ZERO_COUNTERS, refused: { [step.reason]: 1 } });
         else if (step.kind === 'minute') minute += 1;
         else if (step.kind === 'send') send(step.fate);
         else journal = decodeJournal(encodeJournal(journal)) ?? assert.fail('the journal is not readable');
@@ -132,6 +139,16 @@ test('rejects a journal with damaged code classes', () => {
   const counters = { ...ZERO_COUNTERS, requests: 1, requestsByCodeClass: { '2xx': 1 } };
   const text = JSON.stringify({ version: 1, slots: [{ ...SLOT, acknowledged: counters, points: [] }] });
   assert.equal(decodeJournal(text), undefined);
+});
+
+test('rejects a journal with damaged refusals', () => {
+  const text = (refused: unknown): string => {
+    const acknowledged = { ...ZERO_COUNTERS, refused };
+    return JSON.stringify({ version: 1, slots: [{ ...SLOT, acknowledged, points: [] }] });
+  };
+  assert.notEqual(decodeJournal(text({ 'rate-limit': 1 })), undefined);
+  assert.equal(decodeJournal(text({ 'rate-limit': -1 })), undefined);
+  assert.equal(decodeJournal(text([1])), undefined);
 });
 
 test('usage that is reported after an outage counts for the minutes in which it occurred', () => {

@@ -1,5 +1,5 @@
 import { CODE_CLASSES, type CodeClass } from '@weir/model/data-plane';
-import { OUTCOMES, type Outcome, REQUEST_REFUSALS, type RequestRefusal } from './outcome.ts';
+import { OUTCOMES, type Outcome, REFUSAL_OUTCOMES, REQUEST_REFUSALS, type RequestRefusal } from './outcome.ts';
 
 // The layout of the counters in shared memory: one row of doubles per slot, and `ROWS_PER_BLOCK` rows per block. Each
 // worker writes its own blocks with plain additions; the main thread reads the blocks of all workers. Doubles count
@@ -102,6 +102,16 @@ export function countDuration(row: Float64Array, first: number, durationMs: numb
 export function countOutcome(row: Float64Array, outcome: Outcome): void {
   addToCounter(row, outcomeColumn(outcome), 1);
 }
+
+/**
+ * The reason of each column of refusals. A few reasons have two columns: one for connections and one for requests.
+ */
+export const REFUSAL_REASONS: readonly string[] = [...REFUSAL_OUTCOMES, ...REQUEST_REFUSALS];
+/** The columns of refusals, in the order of `REFUSAL_REASONS`. */
+export const REFUSAL_COLUMNS: readonly number[] = [
+  ...REFUSAL_OUTCOMES.map(outcomeColumn),
+  ...REQUEST_REFUSALS.map(requestRefusalColumn),
+];
 
 export function countRequestRefusal(row: Float64Array, reason: RequestRefusal): void {
   addToCounter(row, requestRefusalColumn(reason), 1);

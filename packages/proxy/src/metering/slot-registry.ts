@@ -4,6 +4,7 @@ import {
   type Counters,
   countersFrom,
   hasIncrease,
+  type RefusalCounts,
   type SlotReading,
   slotKey,
   ZERO_COUNTERS,
@@ -19,6 +20,8 @@ import {
   createCounterBlock,
   outcomeColumn,
   RECEIVED,
+  REFUSAL_COLUMNS,
+  REFUSAL_REASONS,
   ROWS_PER_BLOCK,
   SENT,
   UNACKNOWLEDGED,
@@ -196,8 +199,12 @@ export class SlotRegistry {
   readings(): SlotReading[] {
     const readings: SlotReading[] = [];
     const workers = this.#viewBlocks();
+    const refusals = new RefusalSum();
     for (const slot of this.#slots.values()) {
-      const counters = countersOf((column) => countOf(slot, column, workers));
+      refusals.clear();
+      refusals.add(slot.base, 0);
+      for (const cells of workers) addRefusalsOf(slot.index, cells, refusals);
+      const counters = countersOf((column) => countOf(slot, column, workers), refusals.byReason());
       if (hasIncrease(ZERO_COUNTERS, counters)) readings.push({ ...slot.owner, counters });
     }
     return readings;
@@ -239,13 +246,54 @@ function countOf({ base, index }: Slot, column: number, workers: WorkerCounterVi
 }
 
 export function readingOf(owner: SlotOwner, total: Float64Array): SlotReading {
-  return { ...owner, counters: countersOf((column) => total[column] as number) };
+  const refusals = new RefusalSum();
+  refusals.add(total, 0);
+  return { ...owner, counters: countersOf((column) => total[column] as number, refusals.byReason()) };
 }
 
-function countersOf(countIn: (column: number) => number): Counters {
+function countersOf(countIn: (column: number) => number, refused: RefusalCounts | undefined): Counters {
   const classes = CODE_CLASS_COLUMNS.map(countIn);
   const requests = classes.reduce((sum, count) => sum + count, 0);
-  return countersFrom([countIn(RECEIVED), countIn(SENT), countIn(CONNECTIONS), requests, ...classes]);
+  return countersFrom([countIn(RECEIVED), countIn(SENT), countIn(CONNECTIONS), requests, ...classes], refused);
+}
+
+/** Adds the refusals that a worker has counted in a slot. A worker may not have the slot's block yet. */
+function addRefusalsOf(slot: number, blocks: readonly Float64Array[], refusals: RefusalSum): void {
+  const cells = blocks[Math.floor(slot / ROWS_PER_BLOCK)];
+  if (cells !== undefined) refusals.add(cells, (slot % ROWS_PER_BLOCK) * COLUMN_COUNT);
+}
+
+/**
+ * Adds up refusals by reason. One object is reused for all slots, because every slot is read each second and has forty
+ * columns of refusals, nearly all of them 0.
+ */
+class RefusalSum {
+  readonly #counts = new Float64Array(REFUSAL_COLUMNS.length);
+
+  clear(): void {
+    this.#counts.fill(0);
+  }
+
+  /** Adds the row that begins at `offset`. */
+  add(cells: Float64Array, offset: number): void {
+    for (let index = 0; index < REFUSAL_COLUMNS.length; index += 1) {
+      const count = cells[offset + (REFUSAL_COLUMNS[index] as number)] as number;
+      this.#counts[index] = (this.#counts[index] as number) + count;
+    }
+  }
+
+  /** Returns the refusals by reason, or undefined if there are none. Adds up connections and requests of the same reason. */
+  byReason(): RefusalCounts | undefined {
+    let byReason: Record<string, number> | undefined;
+    for (let index = 0; index < REFUSAL_COLUMNS.length; index += 1) {
+      const count = this.#counts[index] as number;
+      if (count === 0) continue;
+      const reason = REFUSAL_REASONS[index] as string;
+      byReason ??= {};
+      byReason[reason] = (byReason[reason] ?? 0) + count;
+    }
+    return byReason;
+  }
 }
 
 function addRow(sum: Float64Array, row: Float64Array, sign: 1 | -1): void {

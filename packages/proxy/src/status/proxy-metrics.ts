@@ -3,8 +3,7 @@ import type { Metrics, Sample } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import { addStoreMetrics } from '@weir/store';
 import type { DescriptorCounter } from '../limits/descriptor-count.ts';
-import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, requestRefusalColumn, SENT } from '../metering/counters.ts';
-import { REFUSAL_OUTCOMES, REQUEST_REFUSALS } from '../metering/outcome.ts';
+import { ACTIVE, CONNECTIONS, RECEIVED, REFUSAL_COLUMNS, REFUSAL_REASONS, SENT } from '../metering/counters.ts';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
 import type { ProxySettings } from '../supervisor/proxy-settings.ts';
 import type { PropagationLatency } from '../supervisor/table/propagation.ts';
@@ -154,13 +153,6 @@ function perService(slots: SlotRegistry, column: number): Iterable<Sample<Servic
   }
   return sums.values();
 }
-
-const REFUSAL_COLUMNS: readonly number[] = [
-  ...REFUSAL_OUTCOMES.map(outcomeColumn),
-  ...REQUEST_REFUSALS.map(requestRefusalColumn),
-];
-/** The reason of each of `REFUSAL_COLUMNS`. A few reasons occur twice: for connections and for requests. */
-const REFUSAL_REASONS: readonly string[] = [...REFUSAL_OUTCOMES, ...REQUEST_REFUSALS];
 
 /**
  * Yields the number of refusals for each Service and reason. Skips zeros, because there would be too many series with

@@ -30,6 +30,7 @@ test('limits the connections of a tenant over all workers and Services, and admi
   const refused = (name: string): number => outcomesFor(proxy, name)?.['connection-limit'] ?? 0;
   await eventually(() => assert.ok(refused('web') >= 1));
   assert.equal(refused('api'), 1);
+  await eventually(async () => assert.deepEqual((await fleet.usage()).api?.refused, { 'connection-limit': 1 }));
   for (const client of open) await client.close();
 });
 

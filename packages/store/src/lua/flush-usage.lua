@@ -6,7 +6,8 @@
 -- ARGV: node; incarnation; 1 if this call ends a full report, else 0; number of months, then the months; per sum the end of its
 --       retention (seconds since the Unix epoch, '' if kept forever); then per slot: service, tenant, '<namespace>/<name>', number of
 --       points; per point: the indexes in KEYS of the sums of its minute, hour, day and month, and the cumulative received bytes, sent
---       bytes, connections, requests, and requests with the code classes 2xx, 3xx, 4xx, 5xx and none
+--       bytes, connections, requests, and requests with the code classes 2xx, 3xx, 4xx, 5xx and none, the number of reasons, and per
+--       reason: the reason and the cumulative refusals
 -- Result: 'accepted', 'seeding' or 'folded'
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return 'seeding'
@@ -22,13 +23,23 @@ local function take()
   nextArg = nextArg + 1
   return ARGV[nextArg - 1]
 end
--- Reads the counters of a base. An absent field is false.
+-- Reads the counters of a base by suffix. An absent field is false. `valueIn` reads the refusals for a reason when they are needed.
 local function read(prefix)
   local fields = {}
-  for counter, suffix in ipairs(COUNTERS) do
-    fields[counter] = prefix .. suffix
+  for index, counter in ipairs(COUNTERS) do
+    fields[index] = prefix .. counter
   end
-  return redis.call('HMGET', KEYS[3], unpack(fields))
+  local values = {}
+  for index, value in ipairs(redis.call('HMGET', KEYS[3], unpack(fields))) do
+    values[COUNTERS[index]] = value
+  end
+  return { prefix = prefix, values = values }
+end
+local function valueIn(base, counter)
+  if base.values[counter] == nil then
+    base.values[counter] = redis.call('HGET', KEYS[3], base.prefix .. counter)
+  end
+  return tonumber(base.values[counter] or '0')
 end
 
 redis.call('SADD', KEYS[6], ARGV[1])
@@ -44,39 +55,42 @@ local changedSums = {}
 while nextArg <= #ARGV do
   local service, tenant, name = take(), take(), take()
   local points = tonumber(take())
-  local base = ARGV[2] .. '/' .. service .. '/' .. tenant .. ':'
-  local seen = read(base)
-  for counter = 1, #COUNTERS do
-    seen[counter] = seen[counter] or '0'
-  end
-  local other = ARGV[2] .. '/other.' .. string.match(name, '^[^/]*') .. '/' .. tenant .. ':'
-  local covered = read(other)
+  local base = read(ARGV[2] .. '/' .. service .. '/' .. tenant .. ':')
+  local other = read(ARGV[2] .. '/other.' .. string.match(name, '^[^/]*') .. '/' .. tenant .. ':')
   local increased = {}
-  for _ = 1, points do
-    local periods = { tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take()) }
-    for counter = 1, #COUNTERS do
-      local value = take()
-      local increase = tonumber(value) - tonumber(seen[counter])
-      if increase > 0 then
-        seen[counter] = value
-        increased[counter] = true
-        local subtracted = math.min(increase, tonumber(covered[counter] or '0'))
-        if subtracted > 0 then
-          increase = increase - subtracted
-          covered[counter] = string.format('%.0f', tonumber(covered[counter]) - subtracted)
-          redis.call('HSET', KEYS[3], other .. COUNTERS[counter], covered[counter])
-        end
-        if increase > 0 then
-          for _, period in ipairs(periods) do
-            changedSums[period] = true
-            redis.call('HINCRBY', KEYS[period], service .. ':' .. COUNTERS[counter], string.format('%.0f', increase))
-          end
-        end
+  -- Adds the increase of one counter to the sums of the periods.
+  local function count(periods, counter, value)
+    local increase = tonumber(value) - valueIn(base, counter)
+    if increase <= 0 then
+      return
+    end
+    base.values[counter] = value
+    increased[counter] = true
+    local subtracted = math.min(increase, valueIn(other, counter))
+    if subtracted > 0 then
+      increase = increase - subtracted
+      other.values[counter] = string.format('%.0f', valueIn(other, counter) - subtracted)
+      redis.call('HSET', KEYS[3], other.prefix .. counter, other.values[counter])
+    end
+    if increase > 0 then
+      for _, period in ipairs(periods) do
+        changedSums[period] = true
+        redis.call('HINCRBY', KEYS[period], service .. ':' .. counter, string.format('%.0f', increase))
       end
     end
   end
+  for _ = 1, points do
+    local periods = { tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take()) }
+    for _, counter in ipairs(COUNTERS) do
+      count(periods, counter, take())
+    end
+    for _ = 1, tonumber(take()) do
+      local reason, value = take(), take()
+      count(periods, 'x.' .. reason, value)
+    end
+  end
   for counter in pairs(increased) do
-    redis.call('HSET', KEYS[3], base .. COUNTERS[counter], seen[counter])
+    redis.call('HSET', KEYS[3], base.prefix .. counter, base.values[counter])
   end
   if next(increased) then
     redis.call('HSET', KEYS[4], service, name)

@@ -1,7 +1,14 @@
 // Encodes the sections of a memory store as JSON, and decodes them. Pure. A section with an invalid item is invalid, because no item must
 // be lost silently.
-import { decodeEntry, type Entry, encodeEntry, isTablePosition } from '@weir/model/data-plane';
-import { decodeCounters, encodeCounters } from '../counters-codec.ts';
+import {
+  type Counters,
+  decodeEntry,
+  type Entry,
+  encodeEntry,
+  isTablePosition,
+  type RefusalCounts,
+} from '@weir/model/data-plane';
+import { decodeCounters, encodeCounters, isAmount } from '../counters-codec.ts';
 import { isSuspension } from '../suspension-codec.ts';
 import { emptyLedger, incarnationKey, type Ledger, putSlot } from './ledger.ts';
 import type { SuspensionContent } from './memory-suspensions.ts';
@@ -83,8 +90,13 @@ export const LEDGER_FORMAT: StateFormat<Ledger> = {
         ...encodeCounters(counters),
       ]),
     ]),
+    // In lists of their own, so that a version of Weir that does not know refusals can still read the ledger.
+    refused: {
+      bases: refusalsIn(bases),
+      sums: refusalsIn(sums),
+    },
   }),
-  decode({ seeded, folded, bases, sums }) {
+  decode({ seeded, folded, bases, sums, refused }) {
     const ledger = emptyLedger();
     const isValid =
       typeof seeded === 'boolean' &&
@@ -107,11 +119,43 @@ export const LEDGER_FORMAT: StateFormat<Ledger> = {
           if (!isText(service) || !isText(tenant) || !isText(namespace) || !isText(name) || !counters) return undefined;
           return putSlot(ledger.sums, period, { service, tenant, namespace, name, counters });
         });
-      }) !== undefined;
+      }) !== undefined &&
+      (refused === undefined || addRefusals(ledger, refused));
     ledger.seeded = seeded === true;
     return isValid ? ledger : undefined;
   },
 };
+
+/** The rows of the ledger, or its bases, by a key of the map and a key of the inner map. */
+type Slots = Map<string, Map<string, { readonly counters: Counters }>>;
+
+/** Returns the refusals of each row or base that has any, as `[key, key of the inner map, counts by reason]`. */
+function refusalsIn(parents: Slots): [string, string, RefusalCounts][] {
+  return [...parents].flatMap(([parent, slots]) =>
+    [...slots].flatMap(([slot, { counters }]): [string, string, RefusalCounts][] =>
+      counters.refused === undefined ? [] : [[parent, slot, counters.refused]],
+    ),
+  );
+}
+
+/** Adds encoded refusals to the ledger. Returns whether all items are valid. */
+function addRefusals(ledger: Ledger, refused: unknown): boolean {
+  const { bases, sums } = isRecord(refused) ? refused : {};
+  const addTo = (parents: Slots, items: unknown): boolean =>
+    decodeList(items, (item) => {
+      const [parent, slot, counts] = arrayOf(item);
+      if (!isText(parent) || !isText(slot) || !isRecord(counts)) return undefined;
+      const known = parents.get(parent)?.get(slot);
+      if (known === undefined || !Object.values(counts).every(isAmount)) return undefined;
+      const counters = { ...known.counters, refused: counts as RefusalCounts };
+      return parents.get(parent)?.set(slot, { ...known, counters });
+    }) !== undefined;
+  return addTo(ledger.bases as Slots, bases) && addTo(ledger.sums as Slots, sums);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 const PERIOD_PATTERN = /^\d{4}-\d\d(-\d\d(T\d\d(:\d\d)?)?)?$/;
 

@@ -5,6 +5,7 @@ import { periodsKeptAt } from '../usage-periods.ts';
 import { runPipeline, runTransaction } from './connection/pipeline.ts';
 import type { UsageKeys } from './keys.ts';
 import type { UsageConnection } from './redis-usage.ts';
+import { counterSuffixesIn } from './usage-codec.ts';
 
 /** The number of Services in one call of `fold-services.lua`. Bounds the time for which one call blocks Redis. */
 const SERVICES_PER_CALL = 20;
@@ -23,19 +24,24 @@ export async function foldGoneServices({ connection, usage, existing, now }: Fol
   );
   const [tenants, months, goneSince] = replies as [string[], string[], Record<string, string>];
   const goneByTenant = new Map<string, string[]>();
+  const suffixesByTenant = new Map<string, readonly string[]>();
   for (const tenant of tenants) {
     const fields = await connection.call((redis) =>
       runPipeline(redis, (all) => months.reduce((pipeline, month) => pipeline.hkeys(usage.sum(tenant, month)), all)),
     );
-    const services = new Set((fields as string[][]).flat().map((field) => field.slice(0, field.lastIndexOf(':'))));
+    const monthFields = (fields as string[][]).flat();
+    const services = new Set(monthFields.map((field) => field.slice(0, field.lastIndexOf(':'))));
     const gone = [...services].filter((uid) => !existing.has(uid) && namespaceOfOtherServices(uid) === undefined);
     if (gone.length > 0) goneByTenant.set(tenant, gone);
+    // Each counter of a day is also in the sum of the day's month.
+    suffixesByTenant.set(tenant, counterSuffixesIn(monthFields));
   }
   const gone = new Set([...goneByTenant.values()].flat());
   const isDue = (uid: string): boolean => now - Number(goneSince[uid] ?? now) >= GONE_SERVICE_TTL_MS;
   for (const [tenant, services] of goneByTenant) {
     const due = services.filter(isDue);
-    if (due.length > 0) await foldRows({ connection, usage, now, tenant, months, services: due });
+    const suffixes = suffixesByTenant.get(tenant) ?? [];
+    if (due.length > 0) await foldRows({ connection, usage, now, tenant, months, services: due, suffixes });
   }
   const isKept = (uid: string): boolean => gone.has(uid) && !isDue(uid);
   const forgotten = Object.keys(goneSince).filter((uid) => !isKept(uid));
@@ -55,10 +61,13 @@ interface FoldRowsOptions extends Pick<FoldGoneServicesOptions, 'connection' | '
   readonly tenant: string;
   readonly months: readonly string[];
   readonly services: readonly string[];
+  /** The suffixes of the counters in the sums. */
+  readonly suffixes: readonly string[];
 }
 
 /** Folds the rows of one tenant. Rows per hour and minute expire by themselves. */
-async function foldRows({ connection, usage, now, tenant, months, services }: FoldRowsOptions): Promise<void> {
+async function foldRows(options: FoldRowsOptions): Promise<void> {
+  const { connection, usage, now, tenant, months, services, suffixes } = options;
   const candidates = [...months, ...periodsKeptAt(now, 'day')].map((period) => usage.sum(tenant, period));
   const exists = await connection.call((redis) =>
     runPipeline(redis, (all) => candidates.reduce((pipeline, sum) => pipeline.exists(sum), all)),
@@ -76,7 +85,7 @@ async function foldRows({ connection, usage, now, tenant, months, services }: Fo
     }),
   );
   for (let from = 0; from < others.length; from += SERVICES_PER_CALL) {
-    const args = others.slice(from, from + SERVICES_PER_CALL).flatMap(({ uid, other }) => [uid, other]);
-    await connection.run('fold-services', sums, args);
+    const pairs = others.slice(from, from + SERVICES_PER_CALL).flatMap(({ uid, other }) => [uid, other]);
+    await connection.run('fold-services', sums, [suffixes.length, ...suffixes, ...pairs]);
   }
 }

@@ -18,6 +18,19 @@ import type { Keys } from './keys.ts';
 const COUNTER_FIELDS = ['r', 's', 'c', 'q', 'q2', 'q3', 'q4', 'q5', 'qn'] as const;
 const INDEX_BY_FIELD: ReadonlyMap<string, number> = new Map(COUNTER_FIELDS.map((field, index) => [field, index]));
 
+/** Before the reason in the suffix of a hash field that contains the refusals for this reason, such as `x.rate-limit`. */
+const REFUSAL_FIELD_PREFIX = 'x.';
+
+/** Returns the suffixes of the counters that may be in the given fields of a hash: all counters, and the reasons of refusals found. */
+export function counterSuffixesIn(fields: Iterable<string>): readonly string[] {
+  const suffixes = new Set<string>(COUNTER_FIELDS);
+  for (const field of fields) {
+    const suffix = field.slice(field.lastIndexOf(':') + 1);
+    if (suffix.startsWith(REFUSAL_FIELD_PREFIX)) suffixes.add(suffix);
+  }
+  return [...suffixes];
+}
+
 /** Decodes the hash `usage:sum` of one tenant and period. Returns the counters by Service uid. */
 export function decodeSums(hash: unknown): Map<string, Counters> {
   return countersByPrefix(hash as Record<string, string>);
@@ -44,17 +57,31 @@ export function decodeReported(member: string): Incarnation {
 }
 
 function countersByPrefix(hash: Readonly<Record<string, string>>): Map<string, Counters> {
-  const values = new Map<string, number[]>();
+  const rows = new Map<string, { readonly values: number[]; readonly refused: [string, number][] }>();
   for (const [field, text] of Object.entries(hash)) {
     const colon = field.lastIndexOf(':');
-    const index = INDEX_BY_FIELD.get(field.slice(colon + 1));
-    if (index === undefined) continue;
+    const suffix = field.slice(colon + 1);
+    const index = INDEX_BY_FIELD.get(suffix);
+    const isRefusal = suffix.startsWith(REFUSAL_FIELD_PREFIX);
+    if (index === undefined && !isRefusal) continue;
     const prefix = field.slice(0, colon);
-    const known = values.get(prefix) ?? COUNTER_FIELDS.map(() => 0);
-    known[index] = Number(text);
-    values.set(prefix, known);
+    const row = rows.get(prefix) ?? { values: COUNTER_FIELDS.map(() => 0), refused: [] };
+    if (index !== undefined) row.values[index] = Number(text);
+    else if (Number(text) > 0) row.refused.push([suffix.slice(REFUSAL_FIELD_PREFIX.length), Number(text)]);
+    rows.set(prefix, row);
   }
-  return new Map([...values].map(([prefix, list]) => [prefix, countersFrom(list)]));
+  return new Map(
+    [...rows].map(([prefix, { values, refused }]) => [
+      prefix,
+      countersFrom(values, refused.length > 0 ? Object.fromEntries(refused) : undefined),
+    ]),
+  );
+}
+
+/** Returns the counters as arguments of a script: the values of `counterValues`, the number of reasons, and each reason with its count. */
+function counterArgs(counters: Counters): (string | number)[] {
+  const refused = Object.entries(counters.refused ?? {});
+  return [...counterValues(counters), refused.length, ...refused.flat()];
 }
 
 /** The KEYS and ARGV of one call of `flush-usage.lua` or `seed-usage.lua`. The headers of these scripts describe KEYS and ARGV. */
@@ -109,7 +136,7 @@ function flushCall({ usage }: Keys, { node, life, slots, isFull }: UsageReport):
     ...points.flatMap(({ minute, counters }) => {
       months.add(periodsOf(minute).month);
       const periods = keptPeriodsFor(minute).map(({ period, keptUntil }) => sumIndexFor(tenant, period, keptUntil));
-      return [...periods, ...counterValues(counters)];
+      return [...periods, ...counterArgs(counters)];
     }),
   ]);
   const args = [node, life, isFull ? 1 : 0, months.size, ...months, ...expiries, ...slotArgs];
@@ -127,10 +154,10 @@ export function seedCall({ usage }: Keys, { months, bases, folded = [] }: UsageS
   for (const { month, row } of rows) {
     const { service, tenant, namespace, name, counters } = row;
     const { index } = scriptKeys.add(usage.sum(tenant, month));
-    args.push(index, service, tenant, `${namespace}/${name}`, ...counterValues(counters));
+    args.push(index, service, tenant, `${namespace}/${name}`, ...counterArgs(counters));
   }
   for (const { service, tenant, node, life, counters } of bases) {
-    args.push(scriptKeys.add(usage.bases(node)).index, node, life, service, tenant, ...counterValues(counters));
+    args.push(scriptKeys.add(usage.bases(node)).index, node, life, service, tenant, ...counterArgs(counters));
   }
   return { keys: scriptKeys.keys, args };
 }

@@ -7,6 +7,7 @@ import type { StoreUnderTest } from './store-fixture.ts';
 import { suspensionsContract } from './suspensions.ts';
 import { tableContract } from './table.ts';
 import { usageContract } from './usage.ts';
+import { usageCountersContract } from './usage-counters.ts';
 
 /** Checks a store against every statement of `contract.ts`. */
 export function storeContract(subject: StoreUnderTest): void {
@@ -16,6 +17,7 @@ export function storeContract(subject: StoreUnderTest): void {
   certificatesContract(subject);
   heartbeatsContract(subject);
   usageContract(subject);
+  usageCountersContract(subject);
   suspensionsContract(subject);
   leasesContract(subject);
 }

@@ -8,6 +8,7 @@ import {
   minuteOf,
   otherServicesUid,
   periodsOf,
+  type RefusalCounts,
   type SlotReport,
   type UsageReport,
   ZERO_COUNTERS,
@@ -149,7 +150,7 @@ class Fleet {
   relay({ current }: Proxy, { slot, size }: { slot: string; size: number }): void {
     // A third of the requests are those of a version that does not count by code class.
     const codeClasses = CODE_CLASSES.map((_, index) => Number(size % 3 > 0 && size % CODE_CLASSES.length === index));
-    const more = countersFrom([size, 3 * size, 1, 1, ...codeClasses]);
+    const more = countersFrom([size, 3 * size, 1, 1, ...codeClasses], refusalsFor(size));
     const old = current.slots.get(slot) ?? { counters: ZERO_COUNTERS, points: [] };
     const counters = addCounters(old.counters, more);
     const points = [...old.points.filter((point) => point.minute !== this.minute), { minute: this.minute, counters }];
@@ -222,6 +223,12 @@ class Fleet {
     }
     return found;
   }
+}
+
+/** Returns refusals for none, one or two reasons. Reasons may have the names of properties that every object has. */
+function refusalsFor(size: number): RefusalCounts | undefined {
+  const reasons = ['rate-limit', 'constructor'].filter((_, index) => (size >> index) % 2 === 1);
+  return reasons.length === 0 ? undefined : Object.fromEntries(reasons.map((reason) => [reason, (size % 5) + 1]));
 }
 
 type Points = SlotReport['points'];

@@ -83,32 +83,6 @@ export function usageContract(subject: StoreUnderTest): void {
       assert.deepEqual(await usage.rows('2001-01'), []);
     });
 
-    test('adds requests by code class to requests of a version without code classes', async () => {
-      await using world = await subject.open();
-      const store = await world.connect();
-      const month = textOf(NOW).slice(0, 7);
-      const slot = { service: 'u1', tenant: 'shop' };
-      const old = { receivedBytes: 1, sentBytes: 1, connections: 1, requests: 10 };
-      const seeded = [{ month, rows: [{ ...slot, namespace: 'shop', name: 'web', counters: old }] }];
-      await store.usage.seed({ months: seeded, bases: [{ ...slot, node: 'n1', life: 7, counters: old }] });
-      const classes = { '2xx': 3, '3xx': 0, '4xx': 1, '5xx': 0, none: 2 };
-      const counters = { ...old, requests: 16, requestsByCodeClass: classes };
-      const flushed = {
-        node: 'n1',
-        life: 7,
-        slots: [{ ...slot, namespace: 'shop', name: 'web', points: [{ minute: NOW, counters }] }],
-      };
-      await store.usage.flush(flushed);
-      await store.usage.flush(flushed);
-      assert.deepEqual((await store.usage.rows(month))[0]?.counters, counters);
-      const exported = await store.usage.exportSeed([month]);
-      assert.deepEqual(exported.bases[0]?.counters, counters);
-      await world.wipe();
-      await store.usage.seed(exported);
-      await store.usage.flush(flushed);
-      assert.deepEqual((await store.usage.rows(month))[0]?.counters, counters);
-    });
-
     test('lists the periods in which a tenant has usage, ascending', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());

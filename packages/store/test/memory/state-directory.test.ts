@@ -94,6 +94,32 @@ describe('a memory store with a state directory', () => {
     await old.close();
   });
 
+  test('keeps refusals, and reads a ledger of a version without them', async (t) => {
+    const directory = directoryOf(t);
+    const before = await open(directory);
+    const flushed = report([[NOW, 10]]);
+    const slot = flushed.slots[0] ?? assert.fail('a report has a slot');
+    const oldCounters = { receivedBytes: 10, sentBytes: 0, connections: 1, requests: 0 };
+    const counters = { ...oldCounters, refused: { 'rate-limit': 4 } };
+    await before.usage.seed({ months: [], bases: [] });
+    await before.usage.flush({ ...flushed, slots: [{ ...slot, points: [{ minute: NOW, counters }] }] });
+    await before.close();
+    const after = await open(directory);
+    const { month } = periodsOf(NOW);
+    assert.deepEqual((await after.usage.rows(month))[0]?.counters, counters);
+    assert.deepEqual((await after.usage.exportSeed([])).bases[0]?.counters, counters);
+    await after.close();
+    const file = join(directory, 'store-ledger.json');
+    const { refused, ...oldLedger } = JSON.parse(readFileSync(file, 'utf8'));
+    writeFileSync(file, JSON.stringify(oldLedger));
+    const old = await open(directory);
+    assert.deepEqual((await old.usage.rows(month))[0]?.counters, oldCounters);
+    await old.close();
+    refused.sums[0][2]['rate-limit'] = -1;
+    writeFileSync(file, JSON.stringify({ ...oldLedger, refused }));
+    await assert.rejects(open(directory), { code: 'DAMAGED' });
+  });
+
   test('lets a follower continue from its position after a restart', async (t) => {
     const directory = directoryOf(t);
     const before = await open(directory);

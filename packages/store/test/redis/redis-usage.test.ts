@@ -92,6 +92,7 @@ function pointsOf(keys: readonly string[], args: readonly (string | number)[]): 
     const [service, , , count] = take(4);
     for (let point = 0; point < Number(count); point += 1) {
       points.push({ service: String(service), receivedBytes: Number(take(13)[4]) });
+      take(2 * Number(take(1)[0]));
     }
   }
   return points;
