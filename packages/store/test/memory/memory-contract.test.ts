@@ -1,6 +1,7 @@
 import { ManualClock } from '@weir/runtime';
 import { MemoryStore } from '../../src/memory/memory-store.ts';
 import { followProperties } from '../contract/follow-properties.ts';
+import { leasesProperties } from '../contract/leases-properties.ts';
 import { storeContract } from '../contract/store-contract.ts';
 import type { StoreFixture, StoreFixtureOptions } from '../contract/store-fixture.ts';
 import { usageProperties } from '../contract/usage-properties.ts';
@@ -8,6 +9,7 @@ import { usageProperties } from '../contract/usage-properties.ts';
 const memory = { name: 'memory', open: async (options: StoreFixtureOptions = {}) => memoryFixture(options) };
 storeContract(memory);
 usageProperties(memory, { numRuns: 200 });
+leasesProperties(memory, { numRuns: 500 });
 followProperties(memory, { numRuns: 200 });
 
 function memoryFixture(options: StoreFixtureOptions): StoreFixture {

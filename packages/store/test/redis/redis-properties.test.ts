@@ -1,6 +1,7 @@
 import { after, before, describe } from 'node:test';
 import { requireProgram } from '@weir/tools';
 import { followProperties } from '../contract/follow-properties.ts';
+import { leasesProperties } from '../contract/leases-properties.ts';
 import type { StoreUnderTest } from '../contract/store-fixture.ts';
 import { usageProperties } from '../contract/usage-properties.ts';
 import { type StartedRedis, startRedisWithData } from './fixtures/redis-fixture.ts';
@@ -22,4 +23,5 @@ describe('with a real Redis', requireProgram('redis'), () => {
   };
   followProperties(redis, { numRuns: 3 });
   usageProperties(redis, { numRuns: 4 });
+  leasesProperties(redis, { numRuns: 15 });
 });
