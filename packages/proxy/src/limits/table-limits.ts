@@ -22,10 +22,17 @@ interface LimitedService {
   readonly rows: LimiterRows;
 }
 
-/**
- * Applies the limits of the routing table to the limiter state. Each proxy applies the full limit of a tenant; limits
- * are not divided among the proxies of the fleet.
- */
+/** A tenant or Service that has limits, and the row that limits its connections on this proxy. */
+export interface LimitedOwner {
+  readonly owner:
+    | { readonly kind: 'tenant'; readonly name: string }
+    | { readonly kind: 'service'; readonly uid: string };
+  readonly row: number;
+  /** Limits of the whole fleet: see `LimiterRegistry.setShare`. */
+  readonly limits: LimiterConfig;
+}
+
+/** Applies the limits of the routing table to the limiter state. */
 export class TableLimits {
   readonly #registry: LimiterRegistry;
   readonly #servicesByEntryId = new Map<string, LimitedService>();
@@ -76,6 +83,20 @@ export class TableLimits {
   /** Yields the number of open connections and flows of each tenant that has Services on this proxy. */
   *openCounts(): Iterable<{ readonly tenant: string; readonly connections: number }> {
     for (const [id, { tenant }] of this.#tenantsByEntryId) yield { tenant, connections: this.#registry.openCount(id) };
+  }
+
+  /** Yields the owners on this proxy that have at least one limit. */
+  *leased(): Iterable<LimitedOwner> {
+    for (const [id, { tenant }] of this.#tenantsByEntryId) {
+      const row = this.#registry.allocateRow(id);
+      const limits = this.#registry.limits(row);
+      if (hasLimit(limits)) yield { owner: { kind: 'tenant', name: tenant }, row, limits };
+    }
+    for (const { uid, rows } of this.#servicesByEntryId.values()) {
+      const [, row] = rows;
+      const limits = this.#registry.limits(row);
+      if (hasLimit(limits)) yield { owner: { kind: 'service', uid }, row, limits };
+    }
   }
 
   #placeService(entry: ServiceEntry, { before, entries, released }: PlaceServiceOptions): LimiterRows {
@@ -135,6 +156,10 @@ interface PlaceServiceOptions {
   readonly entries: ReadonlyMap<string, Entry>;
   /** Collects the owners that no longer need their rows. */
   readonly released: string[];
+}
+
+function hasLimit(limits: LimiterConfig): boolean {
+  return Object.values(limits).some((limit) => limit !== Infinity);
 }
 
 function tenantLimitsOf(limits: TenantLimits): LimiterConfig {
