@@ -1,3 +1,4 @@
+import { LEASED_RESOURCES, type LeasedResource } from '@weir/model/data-plane';
 import { ClientCounts } from './client-counts.ts';
 import { clearDescriptorCount, DescriptorCounter } from './descriptor-count.ts';
 import { descriptorLimit, maxConnectionsFor } from './descriptor-limit.ts';
@@ -39,13 +40,6 @@ export interface RowDemand {
   readonly outBytes: number;
 }
 
-const RESOURCES = [
-  'connections',
-  'newConnectionsPerSecond',
-  'inBitsPerSecond',
-  'outBitsPerSecond',
-  'requestsPerSecond',
-] as const;
 const NO_SHARES: LimiterConfig = {
   connections: Infinity,
   newConnectionsPerSecond: Infinity,
@@ -137,7 +131,7 @@ export class LimiterRegistry {
   /** Sets the limits of a row. The shares of the row stay, but the share of a limit that is removed is forgotten. */
   configure(row: number, limits: LimiterConfig): void {
     const shares = { ...(this.#limitsByRow.get(row)?.shares ?? NO_SHARES) };
-    for (const resource of RESOURCES) if (limits[resource] === Infinity) shares[resource] = Infinity;
+    for (const resource of LEASED_RESOURCES) if (limits[resource] === Infinity) shares[resource] = Infinity;
     this.#write(row, { limits, shares });
   }
 
@@ -145,7 +139,7 @@ export class LimiterRegistry {
    * Limits this proxy to a share of a limit, in the unit of the limit. Infinity lets this proxy use the whole limit. Does
    * nothing if the row does not have this limit.
    */
-  setShare(row: number, resource: keyof LimiterConfig, share: number): void {
+  setShare(row: number, resource: LeasedResource, share: number): void {
     const known = this.#limitsByRow.get(row);
     if (known === undefined || known.limits[resource] === Infinity || known.shares[resource] === share) return;
     this.#write(row, { limits: known.limits, shares: { ...known.shares, [resource]: share } });
@@ -195,7 +189,7 @@ export class LimiterRegistry {
   #write(row: number, rowLimits: RowLimits): void {
     this.#limitsByRow.set(row, rowLimits);
     const { limits, shares } = rowLimits;
-    const limitOf = (resource: keyof LimiterConfig): number => Math.min(limits[resource], shares[resource]);
+    const limitOf = (resource: LeasedResource): number => Math.min(limits[resource], shares[resource]);
     const shared: LimiterConfig = {
       connections: limitOf('connections'),
       newConnectionsPerSecond: limitOf('newConnectionsPerSecond'),

@@ -1,4 +1,4 @@
-import { chargeToRate, rescalePaidUntil } from '@weir/model/data-plane';
+import { chargeToRate, type LeasedResource, rescalePaidUntil } from '@weir/model/data-plane';
 import {
   type CountRate,
   type Direction,
@@ -168,10 +168,4 @@ export function configureLimiter(
 }
 
 /** The limits of one tenant or Service on this proxy. Infinity means no limit. */
-export interface LimiterConfig {
-  readonly connections: number;
-  readonly newConnectionsPerSecond: number;
-  readonly inBitsPerSecond: number;
-  readonly outBitsPerSecond: number;
-  readonly requestsPerSecond: number;
-}
+export type LimiterConfig = Readonly<Record<LeasedResource, number>>;
