@@ -184,15 +184,23 @@ export class Admission {
   }
 
   /**
-   * Returns false if the client has reached its limit of connections to the Service; otherwise counts this connection.
-   * Reads the client's address only if there is a limit.
+   * Returns false if the client has reached its limit of open or new connections to the Service; otherwise counts this
+   * connection. Reads the client's address only if there is a limit.
    */
   admitClient({ service, settings }: Pick<Route, 'service' | 'settings'>, client: Client): boolean {
-    const { connectionsPerClient } = settings.limits;
-    if (connectionsPerClient === null) return true;
-    const key = `${service.uid}/${clientKeyFor(client.address)}`;
-    this.#clientCells = this.#context.clientCounts.tryOpen(key, connectionsPerClient);
-    return this.#clientCells !== undefined;
+    const { connectionsPerClient, newConnectionsPerSecondPerClient } = settings.limits;
+    if (connectionsPerClient === null && newConnectionsPerSecondPerClient === undefined) return true;
+    const { clientCounts, now } = this.#context;
+    const cells = clientCounts.cellsOf(`${service.uid}/${clientKeyFor(client.address)}`);
+    if (connectionsPerClient !== null) {
+      if (!clientCounts.tryOpen(cells, connectionsPerClient)) return false;
+      // `release` counts the connection as closed, also if the rate refuses it.
+      this.#clientCells = cells;
+    }
+    return (
+      newConnectionsPerSecondPerClient === undefined ||
+      clientCounts.tryTakeNew(cells, newConnectionsPerSecondPerClient, now())
+    );
   }
 
   /** Stops counting this connection or flow. May be called more than once. */

@@ -7,6 +7,7 @@ import {
   type TenantLimits,
   tenantId,
 } from '@weir/model/data-plane';
+import type { LeaseOwner } from '@weir/store';
 import type { LimiterRows } from './admission.ts';
 import type { LimiterConfig } from './limiter.ts';
 import type { LimiterRegistry } from './limiter-registry.ts';
@@ -24,9 +25,7 @@ interface LimitedService {
 
 /** A tenant or Service that has limits, and the row that limits its connections on this proxy. */
 export interface LimitedOwner {
-  readonly owner:
-    | { readonly kind: 'tenant'; readonly name: string }
-    | { readonly kind: 'service'; readonly uid: string };
+  readonly owner: LeaseOwner;
   readonly row: number;
   /** Limits of the whole fleet: see `LimiterRegistry.setShare`. */
   readonly limits: LimiterConfig;
@@ -176,7 +175,7 @@ function tenantLimitsOf(limits: TenantLimits): LimiterConfig {
 function serviceLimitsOf(limits: ServiceLimits | undefined): LimiterConfig {
   return {
     connections: limits?.connections ?? Infinity,
-    newConnectionsPerSecond: Infinity,
+    newConnectionsPerSecond: limits?.newConnectionsPerSecond ?? Infinity,
     inBitsPerSecond: limits?.inBitsPerSecond ?? Infinity,
     outBitsPerSecond: limits?.outBitsPerSecond ?? Infinity,
     requestsPerSecond: limits?.requestsPerSecond ?? Infinity,
