@@ -222,7 +222,7 @@ function limitLines({ limits, used }: ServiceExplanation): string[] {
   ];
 }
 
-type PerProxyLimits = { readonly [limit in keyof ServiceLimits | 'newConnectionsPerSecond']?: number | null };
+type PerProxyLimits = { readonly [limit in keyof ServiceLimits]?: number | null };
 
 /** Returns one line per limit of a tenant or Service that each proxy enforces separately. */
 function perProxyLimitLines(limits: PerProxyLimits): string[] {
@@ -232,6 +232,10 @@ function perProxyLimitLines(limits: PerProxyLimits): string[] {
     ...line(limits.connections, (limit) => `at most ${countText(limit)} connections`),
     ...line(limits.connectionsPerClient, (limit) => `at most ${countText(limit)} connections per client`),
     ...line(limits.newConnectionsPerSecond, (limit) => `at most ${countText(limit)} new connections per second`),
+    ...line(
+      limits.newConnectionsPerSecondPerClient,
+      (limit) => `at most ${countText(limit)} new connections per second and client`,
+    ),
     ...line(limits.requestsPerSecond, (limit) => `at most ${countText(limit)} requests per second`),
     ...line(limits.inBitsPerSecond, (limit) => `at most ${bitRateText(limit)} in`),
     ...line(limits.outBitsPerSecond, (limit) => `at most ${bitRateText(limit)} out`),

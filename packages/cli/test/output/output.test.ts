@@ -181,6 +181,23 @@ test('weir explain shows the request, timing and drain timeout of a health check
   ]);
 });
 
+test('weir explain shows the limits of new connections', () => {
+  const limits = {
+    ...DEFAULT_SERVICE_SETTINGS.limits,
+    newConnectionsPerSecond: 1_500,
+    newConnectionsPerSecondPerClient: 10,
+  };
+  const settings = { ...DEFAULT_SERVICE_SETTINGS, limits };
+  const lines = explanationText({ ...EXPLAINED, settings, limits: {} }, false).split('\n');
+  assert.deepEqual(
+    lines.filter((line) => line.includes('new connections')),
+    [
+      '  at most 1,500 new connections per second on each proxy',
+      '  at most 10 new connections per second and client on each proxy',
+    ],
+  );
+});
+
 test('weir explain shows the limits of requests, the sticky cookie and the error pages', () => {
   const limits = { ...DEFAULT_SERVICE_SETTINGS.limits, requestsPerSecond: 1_500 };
   const http = { maxBodyBytes: 10_000_000, requestTimeoutMs: 90_000, stickyCookie: 'shop', errorPages: 'pages' };

@@ -31,13 +31,15 @@ export function chargeToRate(paidUntil: bigint, count: number, { limit, now }: R
 }
 
 /**
- * Returns the `paidUntil` that stands for the same debt (in units) after the rate has changed. `from` and `to` are the old and the new rate
- * (units per second).
+ * Returns the `paidUntil` that stands for the same debt or credit (in units) after the rate has changed. `from` and `to` are the old and the
+ * new rate (units per second). Credit is at most the burst. Without a rate, that is at a rate of infinity, nothing is owed and the credit is
+ * the burst. At a rate of 0, there is no debt and no credit.
  */
-export function rescaleDebt(paidUntil: bigint, { from, to, now }: RateChange): bigint {
-  const owedNs = paidUntil - now;
-  if (owedNs <= 0n) return paidUntil;
-  if (!(from > 0 && to > 0) || from === Number.POSITIVE_INFINITY || to === Number.POSITIVE_INFINITY) return now;
+export function rescalePaidUntil(paidUntil: bigint, { from, to, now, burstNs }: RateChange): bigint {
+  if (from === Number.POSITIVE_INFINITY || to === Number.POSITIVE_INFINITY) return paidUntil > now ? now : paidUntil;
+  if (!(from > 0 && to > 0)) return now;
+  const oldest = now - burstNs;
+  const owedNs = (paidUntil < oldest ? oldest : paidUntil) - now;
   return now + BigInt(Math.ceil((Number(owedNs) * from) / to));
 }
 
@@ -50,6 +52,8 @@ export interface RateChange {
   readonly from: number;
   readonly to: number;
   readonly now: bigint;
+  /** As in `RateLimit`, the same for both rates. */
+  readonly burstNs: bigint;
 }
 
 /** Returns the time in which the rate provides `count` units. Rounds up, so that the rate is never exceeded. */

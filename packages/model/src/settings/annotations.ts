@@ -52,6 +52,8 @@ const ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   ...HEALTH_ANNOTATIONS,
   'max-connections': limit('connections', 'connections such as 1000'),
   'max-connections-per-client': limit('connectionsPerClient', 'connections such as 20'),
+  'new-connections-per-second': limit('newConnectionsPerSecond', 'connections such as 100'),
+  'new-connections-per-second-per-client': limit('newConnectionsPerSecondPerClient', 'connections such as 10'),
   'in-bits-per-second': limit('inBitsPerSecond', 'bits such as 10M, 1.5G or 1Gi'),
   'out-bits-per-second': limit('outBitsPerSecond', 'bits such as 10M, 1.5G or 1Gi'),
   // A pool has the grammar of a label's value, because the pool of a node is the value of its label `weir.dev/pool`.

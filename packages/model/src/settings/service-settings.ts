@@ -155,13 +155,17 @@ export interface HealthCheckTiming {
   readonly drainTimeoutMs?: number;
 }
 
-/** Limits of a Service on each proxy, in addition to the limits of its tenant; null means no limit. */
+/** Limits of a Service, in addition to the limits of its tenant; null or absent means no limit. */
 export interface ServiceLimits {
   readonly connections: number | null;
+  /** Connections of one client on each proxy. */
   readonly connectionsPerClient: number | null;
   readonly inBitsPerSecond: number | null;
   readonly outBitsPerSecond: number | null;
-  /** HTTP requests; absent for no limit. */
+  readonly newConnectionsPerSecond?: number;
+  /** New connections of one client on each proxy. */
+  readonly newConnectionsPerSecondPerClient?: number;
+  /** HTTP requests. */
   readonly requestsPerSecond?: number;
 }
 

@@ -159,6 +159,8 @@ const SETTINGS = objectOf({
     connectionsPerClient: nullOr(isCount),
     inBitsPerSecond: nullOr(isCount),
     outBitsPerSecond: nullOr(isCount),
+    newConnectionsPerSecond: optional(isCount),
+    newConnectionsPerSecondPerClient: optional(isCount),
     requestsPerSecond: optional(isCount),
   }),
   tlsPassthrough: isBoolean,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chargeToRate, rescaleDebt, takeWithinRate } from '@weir/model';
+import { chargeToRate, rescalePaidUntil, takeWithinRate } from '@weir/model';
 import fc from 'fast-check';
 
 const SECOND = 1_000_000_000n;
@@ -75,9 +75,41 @@ test('takes nothing and owes nothing at a rate of 0', () => {
   assert.equal(chargeToRate(7n, 1, { limit: none, now: START }), 7n);
 });
 
-test('keeps a debt in units when the rate changes', () => {
-  const owed = { from: 100, now: START };
-  assert.equal(rescaleDebt(START + SECOND, { ...owed, to: 50 }), START + 2n * SECOND);
-  assert.equal(rescaleDebt(START + SECOND, { ...owed, to: Number.POSITIVE_INFINITY }), START);
-  assert.equal(rescaleDebt(START - SECOND, { ...owed, to: 50 }), START - SECOND);
+test('keeps a debt and a credit in units when the rate changes, and caps the credit at the burst', () => {
+  const burstNs = SECOND / 2n;
+  const from100 = { from: 100, now: START, burstNs };
+  assert.equal(rescalePaidUntil(START + SECOND, { ...from100, to: 50 }), START + 2n * SECOND);
+  assert.equal(rescalePaidUntil(START - SECOND / 4n, { ...from100, to: 200 }), START - SECOND / 8n);
+  assert.equal(rescalePaidUntil(0n, { ...from100, to: 200 }), START - SECOND / 4n);
+});
+
+test('forgets a debt without a limit or at the rate 0, and gives no credit at the rate 0', () => {
+  const burstNs = SECOND / 2n;
+  const at = { now: START, burstNs };
+  assert.equal(rescalePaidUntil(START + SECOND, { ...at, from: 100, to: Number.POSITIVE_INFINITY }), START);
+  assert.equal(rescalePaidUntil(0n, { ...at, from: Number.POSITIVE_INFINITY, to: 100 }), 0n);
+  assert.equal(rescalePaidUntil(0n, { ...at, from: 0, to: 100 }), START);
+});
+
+const rate = fc.integer({ min: 1, max: 2_000_000_000 });
+
+test('a change of the rate never gives more units than the former credit or the new burst', () => {
+  fc.assert(
+    fc.property(
+      fc.record({ from: rate, to: rate, burstNs: fc.bigInt({ min: 0n, max: 2n * SECOND }) }),
+      fc.bigInt({ min: 0n, max: 2n * START }),
+      ({ from, to, burstNs }, paidUntil) => {
+        const creditAt = (until: bigint, ratePerSecond: number): number => {
+          const creditNs = START - until;
+          return (Number(creditNs < burstNs ? creditNs : burstNs) * ratePerSecond) / 1e9;
+        };
+        const before = creditAt(paidUntil, from);
+        const after = creditAt(rescalePaidUntil(paidUntil, { from, to, now: START, burstNs }), to);
+        // A time is a whole number of nanoseconds, and is rounded against the user.
+        const rounding = 2 * (1 + to / 1e9) + Math.abs(before) * 1e-9;
+        const mostAfter = Math.min(before, (Number(burstNs) * to) / 1e9);
+        assert.ok(after <= mostAfter + rounding && after >= mostAfter - rounding, `${after} of ${mostAfter}`);
+      },
+    ),
+  );
 });

@@ -104,10 +104,19 @@ test('parses limits as quantities', () => {
     settingsOf({
       'max-connections': '1k',
       'max-connections-per-client': '0',
+      'new-connections-per-second': '2k',
+      'new-connections-per-second-per-client': '5',
       'in-bits-per-second': '1.5M',
       'out-bits-per-second': '1Gi',
     })?.limits,
-    { connections: 1_000, connectionsPerClient: 0, inBitsPerSecond: 1_500_000, outBitsPerSecond: 2 ** 30 },
+    {
+      connections: 1_000,
+      connectionsPerClient: 0,
+      newConnectionsPerSecond: 2_000,
+      newConnectionsPerSecondPerClient: 5,
+      inBitsPerSecond: 1_500_000,
+      outBitsPerSecond: 2 ** 30,
+    },
   );
   assert.deepEqual(settingsOf({ 'max-connections': '7' })?.limits, {
     ...DEFAULT_SERVICE_SETTINGS.limits,

@@ -157,7 +157,8 @@ export class TcpListener implements TcpListenSocketEvents {
       !this.#options.trustedProxies.isEmpty ||
       proxyProtocol !== null ||
       sourceRanges.length > 0 ||
-      limits.connectionsPerClient !== null
+      limits.connectionsPerClient !== null ||
+      limits.newConnectionsPerSecondPerClient !== undefined
     );
   }
 

@@ -3,9 +3,13 @@ import { type Client, clientKeyFor, type Route } from '@weir/model/data-plane';
 import { type ClientCells, ClientCounts } from './client-counts.ts';
 import { Limiter, type LimiterRefusal } from './limiter.ts';
 import {
+  type CountRate,
   createLimiterMemory,
+  HELLOS,
   LimiterState,
+  NEW_CONNECTIONS,
   PROXY_ROW,
+  REQUESTS,
   UNLIMITED_ROW,
   type WorkerLimiterMemory,
 } from './limiter-state.ts';
@@ -110,21 +114,26 @@ function admit(limiters: Limiters, context: AdmissionContext): Admission | Admis
 function admitAgain(limiters: Limiters, context: AdmissionContext, open: Admission): Admission | AdmissionRefusal {
   const { service } = limiters;
   if (!service.tryOpen()) return 'connection-limit';
-  if (service.tryTakeNew(context.now)) return new Admission(limiters, context, open);
+  if (service.tryTake(NEW_CONNECTIONS, context.now)) return new Admission(limiters, context, open);
   service.close();
   return 'rate-limit';
 }
 
 /**
  * Returns why the fair share or a rate limit refuses the connection, or undefined if the connection is within both.
- * Checks the rates last, because a connection that another limit refuses must not use up a token of a rate limit.
+ * Checks the rates last, because a connection that another limit refuses must not count in a rate.
  */
-function shareOrRateRefusal(
-  { service, tenant }: Limiters,
-  { proxyLimiter, now }: AdmissionContext,
-): AdmissionRefusal | undefined {
-  if (!isWithinFairShare(tenant, proxyLimiter)) return 'no-descriptors';
-  return service.tryTakeNew(now) && tenant.tryTakeNew(now) ? undefined : 'rate-limit';
+function shareOrRateRefusal(limiters: Limiters, { proxyLimiter, now }: AdmissionContext): AdmissionRefusal | undefined {
+  if (!isWithinFairShare(limiters.tenant, proxyLimiter)) return 'no-descriptors';
+  return tryTake(limiters, NEW_CONNECTIONS, now) ? undefined : 'rate-limit';
+}
+
+/** Counts one more unit in the rates of the Service and its tenant, or in neither of them if one rate is exceeded. */
+function tryTake({ service, tenant }: Limiters, rate: CountRate, now: () => bigint): boolean {
+  if (!service.tryTake(rate, now)) return false;
+  if (tenant.tryTake(rate, now)) return true;
+  service.giveBack(rate);
+  return false;
 }
 
 /**
@@ -166,28 +175,32 @@ export class Admission {
    * within the rate and then send all their ClientHellos at the same moment.
    */
   admitHello(): boolean {
-    const { service, tenant } = this.limiters;
-    const { now } = this.#context;
-    return service.tryTakeHello(now) && tenant.tryTakeHello(now);
+    return tryTake(this.limiters, HELLOS, this.#context.now);
   }
 
   /** Returns false if the requests of the Service or its tenant exceed their rate. */
   admitRequest(): boolean {
-    const { service, tenant } = this.limiters;
-    const { now } = this.#context;
-    return service.tryTakeRequest(now) && tenant.tryTakeRequest(now);
+    return tryTake(this.limiters, REQUESTS, this.#context.now);
   }
 
   /**
-   * Returns false if the client has reached its limit of connections to the Service; otherwise counts this connection.
-   * Reads the client's address only if there is a limit.
+   * Returns false if the client has reached its limit of open or new connections to the Service; otherwise counts this
+   * connection. Reads the client's address only if there is a limit.
    */
   admitClient({ service, settings }: Pick<Route, 'service' | 'settings'>, client: Client): boolean {
-    const { connectionsPerClient } = settings.limits;
-    if (connectionsPerClient === null) return true;
-    const key = `${service.uid}/${clientKeyFor(client.address)}`;
-    this.#clientCells = this.#context.clientCounts.tryOpen(key, connectionsPerClient);
-    return this.#clientCells !== undefined;
+    const { connectionsPerClient, newConnectionsPerSecondPerClient } = settings.limits;
+    if (connectionsPerClient === null && newConnectionsPerSecondPerClient === undefined) return true;
+    const { clientCounts, now } = this.#context;
+    const cells = clientCounts.cellsOf(`${service.uid}/${clientKeyFor(client.address)}`);
+    if (connectionsPerClient !== null) {
+      if (!clientCounts.tryOpen(cells, connectionsPerClient)) return false;
+      // `release` counts the connection as closed, also if the rate refuses it.
+      this.#clientCells = cells;
+    }
+    return (
+      newConnectionsPerSecondPerClient === undefined ||
+      clientCounts.tryTakeNew(cells, newConnectionsPerSecondPerClient, now())
+    );
   }
 
   /** Stops counting this connection or flow. May be called more than once. */

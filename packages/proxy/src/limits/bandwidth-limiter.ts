@@ -178,13 +178,12 @@ export class BandwidthBucket {
   enqueue(waiter: WaitingReader, now: bigint): void {
     waiter.waitingSinceNs = now;
     this.#waiting.add(waiter);
-    if (this.#waiting.size > 1) return;
-    this.#publishFirstWaiter();
-    this.#onWaiting(this);
+    this.#publishWaiters();
+    if (this.#waiting.size === 1) this.#onWaiting(this);
   }
 
   dequeue(waiter: WaitingReader): void {
-    if (this.#waiting.delete(waiter)) this.#publishFirstWaiter();
+    if (this.#waiting.delete(waiter)) this.#publishWaiters();
   }
 
   /**
@@ -202,7 +201,7 @@ export class BandwidthBucket {
       served.push(waiter);
     }
     for (const waiter of served) this.#waiting.delete(waiter);
-    if (served.length > 0) this.#publishFirstWaiter();
+    if (served.length > 0) this.#publishWaiters();
     for (const waiter of served) waiter.onServed(this, now);
   }
 
@@ -211,10 +210,12 @@ export class BandwidthBucket {
     return state.hasEarlierWaiter(row, { direction: this.#direction, workerSlot }, waiter.waitingSinceNs);
   }
 
-  #publishFirstWaiter(): void {
+  #publishWaiters(): void {
     const { state, row, workerSlot } = this.#limiter;
     const [first] = this.#waiting;
-    state.setFirstWaiting(row, { direction: this.#direction, workerSlot }, first?.waitingSinceNs ?? 0n);
+    const key = { direction: this.#direction, workerSlot };
+    state.setFirstWaiting(row, key, first?.waitingSinceNs ?? 0n);
+    state.setWaitingReaders(row, key, this.#waiting.size);
   }
 }
 

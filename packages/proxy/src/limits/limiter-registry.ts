@@ -1,3 +1,4 @@
+import { LEASED_RESOURCES, type LeasedResource } from '@weir/model/data-plane';
 import { ClientCounts } from './client-counts.ts';
 import { clearDescriptorCount, DescriptorCounter } from './descriptor-count.ts';
 import { descriptorLimit, maxConnectionsFor } from './descriptor-limit.ts';
@@ -5,12 +6,53 @@ import { configureLimiter, type LimiterConfig } from './limiter.ts';
 import {
   createLimiterMemory,
   FIRST_FREE_ROW,
+  IN_BYTES_COUNTER,
   type LimiterMemory,
   LimiterState,
   MAX_OPEN_FIELD,
+  NEW_CONNECTIONS,
+  OUT_BYTES_COUNTER,
   PROXY_ROW,
+  REFUSED_OPEN_COUNTER,
+  REQUESTS,
   type WorkerLimiterMemory,
 } from './limiter-state.ts';
+import { unitsInSecond } from './second-window.ts';
+
+/** What the clients of an owner ask for, and what they use, on this proxy. Sums over all workers. */
+export interface RowDemand {
+  /** The open connections and flows. */
+  readonly open: number;
+  /** The new connections and the requests that were admitted in the last second. 0 if their rate is not limited. */
+  readonly admittedNew: number;
+  readonly admittedRequests: number;
+  /** How many readers wait because a bandwidth is used up, for what clients send (`in`) and what they receive (`out`). */
+  readonly waitingIn: number;
+  readonly waitingOut: number;
+  /**
+   * Totals that only increase until the owner's row is released: connections that the limit `connections` refused, and
+   * connections, requests and bytes that were offered while their rates were limited.
+   */
+  readonly refusedOpen: number;
+  readonly offeredNew: number;
+  readonly offeredRequests: number;
+  readonly inBytes: number;
+  readonly outBytes: number;
+}
+
+const NO_SHARES: LimiterConfig = {
+  connections: Infinity,
+  newConnectionsPerSecond: Infinity,
+  inBitsPerSecond: Infinity,
+  outBitsPerSecond: Infinity,
+  requestsPerSecond: Infinity,
+};
+
+interface RowLimits {
+  limits: LimiterConfig;
+  /** The part of each limit that this proxy may use. Infinity if the proxy may use the whole limit. */
+  shares: LimiterConfig;
+}
 
 interface AllocatedRow {
   readonly row: number;
@@ -31,6 +73,7 @@ export class LimiterRegistry {
   readonly #rowByOwner = new Map<string, AllocatedRow>();
   readonly #releasedOwners = new Set<string>();
   readonly #freeRows: number[] = [];
+  readonly #limitsByRow = new Map<number, RowLimits>();
   #nextRow = FIRST_FREE_ROW;
   #appliedMark = 0;
 
@@ -80,12 +123,48 @@ export class LimiterRegistry {
     const row = this.#freeRows.pop() ?? this.#nextRow++;
     this.#state.ensureRow(row);
     this.#state.clearRow(row);
+    this.#limitsByRow.delete(row);
     this.#rowByOwner.set(owner, { row, releasedAtMark: undefined });
     return row;
   }
 
+  /** Sets the limits of a row. The shares of the row stay, but the share of a limit that is removed is forgotten. */
   configure(row: number, limits: LimiterConfig): void {
-    configureLimiter(this.#state, row, { limits, now: process.hrtime.bigint() });
+    const shares = { ...(this.#limitsByRow.get(row)?.shares ?? NO_SHARES) };
+    for (const resource of LEASED_RESOURCES) if (limits[resource] === Infinity) shares[resource] = Infinity;
+    this.#write(row, { limits, shares });
+  }
+
+  /**
+   * Limits this proxy to a share of a limit, in the unit of the limit. Infinity lets this proxy use the whole limit. Does
+   * nothing if the row does not have this limit.
+   */
+  setShare(row: number, resource: LeasedResource, share: number): void {
+    const known = this.#limitsByRow.get(row);
+    if (known === undefined || known.limits[resource] === Infinity || known.shares[resource] === share) return;
+    this.#write(row, { limits: known.limits, shares: { ...known.shares, [resource]: share } });
+  }
+
+  /** Returns the limits of a row, of which this proxy may have only shares. */
+  limits(row: number): LimiterConfig {
+    return this.#limitsByRow.get(row)?.limits ?? NO_SHARES;
+  }
+
+  demand(row: number): RowDemand {
+    const state = this.#state;
+    const now = process.hrtime.bigint();
+    return {
+      open: state.openCount(row),
+      admittedNew: unitsInSecond(state.windowCells(row, NEW_CONNECTIONS), now),
+      admittedRequests: unitsInSecond(state.windowCells(row, REQUESTS), now),
+      waitingIn: state.waitingReaders(row, 'in'),
+      waitingOut: state.waitingReaders(row, 'out'),
+      refusedOpen: state.counter(row, REFUSED_OPEN_COUNTER),
+      offeredNew: state.counter(row, NEW_CONNECTIONS),
+      offeredRequests: state.counter(row, REQUESTS),
+      inBytes: state.counter(row, IN_BYTES_COUNTER),
+      outBytes: state.counter(row, OUT_BYTES_COUNTER),
+    };
   }
 
   /** Releases the row of an owner. Workers that have reached `mark` count no new connection in the row. */
@@ -105,6 +184,20 @@ export class LimiterRegistry {
   openCount(owner: string): number {
     const allocated = this.#rowByOwner.get(owner);
     return allocated === undefined ? 0 : this.#state.openCount(allocated.row);
+  }
+
+  #write(row: number, rowLimits: RowLimits): void {
+    this.#limitsByRow.set(row, rowLimits);
+    const { limits, shares } = rowLimits;
+    const limitOf = (resource: LeasedResource): number => Math.min(limits[resource], shares[resource]);
+    const shared: LimiterConfig = {
+      connections: limitOf('connections'),
+      newConnectionsPerSecond: limitOf('newConnectionsPerSecond'),
+      inBitsPerSecond: limitOf('inBitsPerSecond'),
+      outBitsPerSecond: limitOf('outBitsPerSecond'),
+      requestsPerSecond: limitOf('requestsPerSecond'),
+    };
+    configureLimiter(this.#state, row, { limits: shared, now: process.hrtime.bigint() });
   }
 
   #reclaim(): void {

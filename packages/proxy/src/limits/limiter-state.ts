@@ -1,12 +1,15 @@
 import { createClientCountsMemory } from './client-counts.ts';
 import { createDescriptorCountsMemory } from './descriptor-count.ts';
+import { SECOND_WINDOW_CELLS } from './second-window.ts';
 
 // The layout of limits in shared memory: one row for each tenant and each Service of a proxy. The main thread writes the
-// limits of a row. The workers write the token buckets and the open connections.
+// limits of a row. The workers write what they have admitted and what they have open.
 
 /** `in` is what the client sends, `out` is what the client receives. */
 export type Direction = 'in' | 'out';
 const DIRECTIONS: readonly Direction[] = ['in', 'out'];
+/** Each worker has a cell for its open connections, and for each direction a cell for its waiting readers. */
+const CELLS_PER_WORKER = 3;
 /** Fields of a row that hold a limit as a double. Infinity means no limit. */
 export const MAX_OPEN_FIELD = 0;
 export const MAX_NEW_PER_SECOND_FIELD = 1;
@@ -15,20 +18,32 @@ export const OUT_BITS_PER_SECOND_FIELD = 3;
 export const MAX_REQUESTS_PER_SECOND_FIELD = 4;
 const LIMIT_FIELDS = 5;
 /**
- * Fields of a row that hold a token bucket. The value is the time until which the rate is used up, in nanoseconds of a
+ * Fields of a row that hold the token bucket of a bandwidth. The value is the time until which the rate is used up, in nanoseconds of a
  * clock that all threads share.
  */
-export const NEW_PAID_UNTIL_FIELD = 5;
-export const IN_PAID_UNTIL_FIELD = 6;
-export const OUT_PAID_UNTIL_FIELD = 7;
-export const HELLO_PAID_UNTIL_FIELD = 8;
-export const REQUESTS_PAID_UNTIL_FIELD = 9;
+export const IN_PAID_UNTIL_FIELD = 5;
+export const OUT_PAID_UNTIL_FIELD = 6;
 /**
  * The first of the fields that hold waiting times, one for each direction and worker. The value is the time at which
  * the worker's first reader began to wait, in nanoseconds, or 0 if no reader waits.
  */
-const FIRST_WAITING_FIELD = 10;
+const FIRST_WAITING_FIELD = 7;
+/** The rates of a row that a `SecondWindow` limits. */
+export const NEW_CONNECTIONS = 0;
+export const HELLOS = 1;
+export const REQUESTS = 2;
+export type CountRate = typeof NEW_CONNECTIONS | typeof HELLOS | typeof REQUESTS;
+const COUNT_RATES = 3;
+/**
+ * The counters that each worker has in a row, as doubles. They only increase. The first of them count how many units were
+ * offered to each `CountRate`, whether or not the units were admitted. Rates are counted only while they are limited.
+ */
+export const IN_BYTES_COUNTER: number = COUNT_RATES;
+export const OUT_BYTES_COUNTER: number = COUNT_RATES + 1;
+export const REFUSED_OPEN_COUNTER: number = COUNT_RATES + 2;
+const COUNTERS = COUNT_RATES + 3;
 const WORD_BYTES = 8;
+const CELL_BYTES = Int32Array.BYTES_PER_ELEMENT;
 const CACHE_LINE_BYTES = 64;
 const INITIAL_ROWS = 256;
 /**
@@ -60,8 +75,14 @@ export function createLimiterStateMemory(workerSlots: number): LimiterStateMemor
  * down another tenant (false sharing).
  */
 function rowBytesFor(workerSlots: number): number {
-  const bytes = (FIRST_WAITING_FIELD + 2 * workerSlots) * WORD_BYTES + workerSlots * Int32Array.BYTES_PER_ELEMENT;
+  const cells = CELLS_PER_WORKER * workerSlots + COUNT_RATES * SECOND_WINDOW_CELLS;
+  const bytes = wordsFor(workerSlots) * WORD_BYTES + cells * CELL_BYTES;
   return Math.ceil(bytes / CACHE_LINE_BYTES) * CACHE_LINE_BYTES;
+}
+
+/** Returns the number of 64-bit fields of a row. Waiting times and counters come first, and then cells of 32 bits. */
+function wordsFor(workerSlots: number): number {
+  return FIRST_WAITING_FIELD + (DIRECTIONS.length + COUNTERS) * workerSlots;
 }
 
 export class LimiterState {
@@ -131,32 +152,69 @@ export class LimiterState {
     return false;
   }
 
+  /** Sets the number of readers of a worker that wait. */
+  setWaitingReaders(row: number, { direction, workerSlot }: WaiterKey, readers: number): void {
+    Atomics.store(this.#ints, this.#readersOffset(row, direction) + workerSlot, readers);
+  }
+
+  /** Returns the number of readers of all workers that wait. */
+  waitingReaders(row: number, direction: Direction): number {
+    return this.#sumOfWorkers(this.#readersOffset(row, direction));
+  }
+
   addOpen(row: number, workerSlot: number, change: 1 | -1): void {
-    Atomics.add(this.#ints, this.#openOffset(row) + workerSlot, change);
+    Atomics.add(this.#ints, this.#cellsOffset(row) + workerSlot, change);
   }
 
   /** Returns the number of connections that all workers have open in this row. */
   openCount(row: number): number {
-    const offset = this.#openOffset(row);
-    let open = 0;
-    for (let slot = 0; slot < this.workerSlots; slot += 1) open += Atomics.load(this.#ints, offset + slot);
-    return open;
+    return this.#sumOfWorkers(this.#cellsOffset(row));
   }
 
-  /** Clears the open connections and waiting times of a worker that has ended. */
+  /** Returns the counters of one worker, in which only this worker may write. They stay the same when the memory grows. */
+  workerCounters(row: number, workerSlot: number): Float64Array {
+    return new Float64Array(this.#buffer, this.#counterOffset(row, workerSlot) * WORD_BYTES, COUNTERS);
+  }
+
+  /** Returns the sum of a counter over all workers. */
+  counter(row: number, counter: number): number {
+    let sum = 0;
+    for (let slot = 0; slot < this.workerSlots; slot += 1)
+      sum += this.#doubles[this.#counterOffset(row, slot) + counter] as number;
+    return sum;
+  }
+
+  /** Returns the cells of a `SecondWindow`. The cells stay the same when the memory grows. */
+  windowCells(row: number, rate: CountRate): Int32Array {
+    const cell = this.#cellsOffset(row) + CELLS_PER_WORKER * this.workerSlots + rate * SECOND_WINDOW_CELLS;
+    return new Int32Array(this.#buffer, cell * CELL_BYTES, SECOND_WINDOW_CELLS);
+  }
+
+  /**
+   * Clears the open connections and waiting readers of a worker that has ended. The counters stay, because they may only
+   * increase.
+   */
   clearWorker(workerSlot: number): void {
     this.#mapViews();
     for (let row = 0; row < this.#rows; row += 1) {
-      Atomics.store(this.#ints, this.#openOffset(row) + workerSlot, 0);
-      for (const direction of DIRECTIONS) this.setFirstWaiting(row, { direction, workerSlot }, 0n);
+      Atomics.store(this.#ints, this.#cellsOffset(row) + workerSlot, 0);
+      for (const direction of DIRECTIONS) {
+        this.setFirstWaiting(row, { direction, workerSlot }, 0n);
+        this.setWaitingReaders(row, { direction, workerSlot }, 0);
+      }
     }
   }
 
-  /** Removes the limits and debts of the previous owner of a row. No connection may be open in the row. */
+  /**
+   * Removes the limits of the previous owner of a row, and what the owner has used of them. No connection may be open in
+   * the row.
+   */
   clearRow(row: number): void {
     for (let field = 0; field < LIMIT_FIELDS; field += 1) this.setLimit(row, field, Number.POSITIVE_INFINITY);
     for (let field = LIMIT_FIELDS; field < FIRST_WAITING_FIELD; field += 1)
       Atomics.store(this.#longs, this.#rowOffset(row) + field, 0n);
+    for (const rate of [NEW_CONNECTIONS, HELLOS, REQUESTS] as const) this.windowCells(row, rate).fill(0);
+    for (let slot = 0; slot < this.workerSlots; slot += 1) this.workerCounters(row, slot).fill(0);
   }
 
   #rowOffset(row: number): number {
@@ -167,10 +225,24 @@ export class LimiterState {
     return this.#rowOffset(row) + FIRST_WAITING_FIELD + (direction === 'out' ? this.workerSlots : 0);
   }
 
-  #openOffset(row: number): number {
-    return (
-      ((FIRST_WAITING_FIELD + 2 * this.workerSlots) * WORD_BYTES + row * this.#rowBytes) / Int32Array.BYTES_PER_ELEMENT
-    );
+  #counterOffset(row: number, workerSlot: number): number {
+    return this.#rowOffset(row) + FIRST_WAITING_FIELD + DIRECTIONS.length * this.workerSlots + COUNTERS * workerSlot;
+  }
+
+  /** Returns the offset of the first cell of 32 bits. The first cells hold the open connections of the workers. */
+  #cellsOffset(row: number): number {
+    return (row * this.#rowBytes + wordsFor(this.workerSlots) * WORD_BYTES) / CELL_BYTES;
+  }
+
+  #readersOffset(row: number, direction: Direction): number {
+    return this.#cellsOffset(row) + (direction === 'out' ? 2 : 1) * this.workerSlots;
+  }
+
+  /** Returns the sum of one cell of each worker. */
+  #sumOfWorkers(offset: number): number {
+    let sum = 0;
+    for (let slot = 0; slot < this.workerSlots; slot += 1) sum += Atomics.load(this.#ints, offset + slot);
+    return sum;
   }
 
   #mapViews(): void {
@@ -178,7 +250,7 @@ export class LimiterState {
     this.#rows = bytes / this.#rowBytes;
     this.#doubles = new Float64Array(this.#buffer, 0, bytes / WORD_BYTES);
     this.#longs = new BigInt64Array(this.#buffer, 0, bytes / WORD_BYTES);
-    this.#ints = new Int32Array(this.#buffer, 0, bytes / Int32Array.BYTES_PER_ELEMENT);
+    this.#ints = new Int32Array(this.#buffer, 0, bytes / CELL_BYTES);
   }
 }
 

@@ -1,26 +1,24 @@
-import { chargeToRate, rescaleDebt, takeWithinRate } from '@weir/model/data-plane';
+import { chargeToRate, type LeasedResource, rescalePaidUntil } from '@weir/model/data-plane';
 import {
+  type CountRate,
   type Direction,
-  HELLO_PAID_UNTIL_FIELD,
   IN_BITS_PER_SECOND_FIELD,
+  IN_BYTES_COUNTER,
   IN_PAID_UNTIL_FIELD,
   type LimiterState,
   MAX_NEW_PER_SECOND_FIELD,
   MAX_OPEN_FIELD,
   MAX_REQUESTS_PER_SECOND_FIELD,
-  NEW_PAID_UNTIL_FIELD,
   OUT_BITS_PER_SECOND_FIELD,
+  OUT_BYTES_COUNTER,
   OUT_PAID_UNTIL_FIELD,
-  REQUESTS_PAID_UNTIL_FIELD,
+  REFUSED_OPEN_COUNTER,
+  REQUESTS,
 } from './limiter-state.ts';
+import { SecondWindow } from './second-window.ts';
 
 export type LimiterRefusal = 'connection-limit' | 'rate-limit';
 
-/**
- * The maximum burst of new connections or requests: a tenant may open as many connections at once as its rate allows in
- * this time. One second is long enough for browsers, which open several connections at a time.
- */
-const COUNT_BURST_NS = 1_000_000_000n;
 /**
  * The maximum burst of bytes: after a pause, as many bytes may pass at once as the rate allows in this time. The time
  * is short, so that a burst of one stream does not delay other streams for long.
@@ -37,6 +35,9 @@ export class Limiter {
   readonly state: LimiterState;
   readonly row: number;
   readonly workerSlot: number;
+  /** The windows by `CountRate`. They and the counters are created when they are first used, because most rows have no limits. */
+  readonly #windows: (SecondWindow | undefined)[] = [];
+  #counters: Float64Array | undefined;
 
   constructor(state: LimiterState, { row, workerSlot }: { readonly row: number; readonly workerSlot: number }) {
     state.ensureRow(row);
@@ -55,6 +56,7 @@ export class Limiter {
     state.addOpen(row, workerSlot, 1);
     if (state.openCount(row) <= state.limit(row, MAX_OPEN_FIELD)) return true;
     state.addOpen(row, workerSlot, -1);
+    this.#addToCounter(REFUSED_OPEN_COUNTER, 1);
     return false;
   }
 
@@ -82,33 +84,30 @@ export class Limiter {
   }
 
   /**
-   * Takes one token for a new connection and returns true, or returns false if the rate is exceeded. `now` returns
-   * nanoseconds and is only called if the rate is limited.
+   * Counts one more unit of a rate and returns true, or returns false if the rate is exceeded. `now` returns nanoseconds
+   * and is only called if the rate is limited. ClientHellos have the limit of new connections, but are counted separately.
    */
-  tryTakeNew(now: () => bigint): boolean {
-    return this.#tryTake(NEW_PAID_UNTIL_FIELD, this.newConnectionsPerSecond, now);
+  tryTake(rate: CountRate, now: () => bigint): boolean {
+    const limit = this.#perSecond(rate);
+    if (limit === Number.POSITIVE_INFINITY) return true;
+    this.#addToCounter(rate, 1);
+    const window = this.#windows[rate] ?? new SecondWindow(this.state.windowCells(this.row, rate));
+    this.#windows[rate] = window;
+    return window.tryTake(limit, now());
   }
 
-  /** Takes one token for a ClientHello. ClientHellos have a token bucket of their own, with the rate of new connections. */
-  tryTakeHello(now: () => bigint): boolean {
-    return this.#tryTake(HELLO_PAID_UNTIL_FIELD, this.newConnectionsPerSecond, now);
+  /** Takes back the unit that the last call of `tryTake` counted, because another limit refuses it. */
+  giveBack(rate: CountRate): void {
+    if (this.#perSecond(rate) !== Number.POSITIVE_INFINITY) this.#windows[rate]?.giveBack();
   }
 
-  /** Takes one token for an HTTP request. */
-  tryTakeRequest(now: () => bigint): boolean {
-    return this.#tryTake(REQUESTS_PAID_UNTIL_FIELD, this.state.limit(this.row, MAX_REQUESTS_PER_SECOND_FIELD), now);
+  #perSecond(rate: CountRate): number {
+    return rate === REQUESTS ? this.state.limit(this.row, MAX_REQUESTS_PER_SECOND_FIELD) : this.newConnectionsPerSecond;
   }
 
-  #tryTake(field: number, ratePerSecond: number, now: () => bigint): boolean {
-    const { state, row } = this;
-    if (ratePerSecond === Number.POSITIVE_INFINITY) return true;
-    const rate = { limit: { ratePerSecond, burstNs: COUNT_BURST_NS }, now: now() };
-    for (;;) {
-      const read = state.paidUntil(row, field);
-      const next = takeWithinRate(read, 1, rate);
-      if (next === undefined) return false;
-      if (state.setPaidUntil(row, field, { read, next })) return true;
-    }
+  #addToCounter(counter: number, amount: number): void {
+    this.#counters ??= this.state.workerCounters(this.row, this.workerSlot);
+    this.#counters[counter] = (this.#counters[counter] as number) + amount;
   }
 
   /** Returns the bandwidth limit of this direction. Infinity if there is no limit. */
@@ -122,6 +121,7 @@ export class Limiter {
    */
   charge(direction: Direction, bytes: number, now: bigint): bigint {
     const { state, row } = this;
+    this.#addToCounter(direction === 'out' ? OUT_BYTES_COUNTER : IN_BYTES_COUNTER, bytes);
     const field = paidUntilFieldOf(direction);
     const limit = { ratePerSecond: this.bitsPerSecond(direction), burstNs: BYTES_BURST_NS };
     for (;;) {
@@ -140,16 +140,9 @@ function paidUntilFieldOf(direction: Direction): number {
   return direction === 'out' ? OUT_PAID_UNTIL_FIELD : IN_PAID_UNTIL_FIELD;
 }
 
-const RATE_FIELDS = [
-  { limitField: MAX_NEW_PER_SECOND_FIELD, paidUntilFields: [NEW_PAID_UNTIL_FIELD, HELLO_PAID_UNTIL_FIELD] },
-  { limitField: IN_BITS_PER_SECOND_FIELD, paidUntilFields: [IN_PAID_UNTIL_FIELD] },
-  { limitField: OUT_BITS_PER_SECOND_FIELD, paidUntilFields: [OUT_PAID_UNTIL_FIELD] },
-  { limitField: MAX_REQUESTS_PER_SECOND_FIELD, paidUntilFields: [REQUESTS_PAID_UNTIL_FIELD] },
-] as const;
-
 /**
- * Writes the limits of a row. If a rate changes, converts the debts, so that a debt stays the same number of bytes or
- * connections. Only the main thread calls this function.
+ * Writes the limits of a row. If a bandwidth changes, converts its debt or credit, so that it stays the same number of
+ * bytes. Only the main thread calls this function.
  */
 export function configureLimiter(
   state: LimiterState,
@@ -157,27 +150,22 @@ export function configureLimiter(
   { limits, now }: { limits: LimiterConfig; now: bigint },
 ): void {
   state.setLimit(row, MAX_OPEN_FIELD, limits.connections);
-  const { newConnectionsPerSecond, inBitsPerSecond, outBitsPerSecond, requestsPerSecond } = limits;
-  const rates = [newConnectionsPerSecond, inBitsPerSecond, outBitsPerSecond, requestsPerSecond];
-  for (const [index, { limitField, paidUntilFields }] of RATE_FIELDS.entries()) {
+  state.setLimit(row, MAX_NEW_PER_SECOND_FIELD, limits.newConnectionsPerSecond);
+  state.setLimit(row, MAX_REQUESTS_PER_SECOND_FIELD, limits.requestsPerSecond);
+  for (const [limitField, paidUntilField, to] of [
+    [IN_BITS_PER_SECOND_FIELD, IN_PAID_UNTIL_FIELD, limits.inBitsPerSecond],
+    [OUT_BITS_PER_SECOND_FIELD, OUT_PAID_UNTIL_FIELD, limits.outBitsPerSecond],
+  ] as const) {
     const from = state.limit(row, limitField);
-    const to = rates[index] as number;
     if (from === to) continue;
-    for (const field of paidUntilFields) {
-      for (;;) {
-        const read = state.paidUntil(row, field);
-        if (state.setPaidUntil(row, field, { read, next: rescaleDebt(read, { from, to, now }) })) break;
-      }
+    for (;;) {
+      const read = state.paidUntil(row, paidUntilField);
+      const next = rescalePaidUntil(read, { from, to, now, burstNs: BYTES_BURST_NS });
+      if (state.setPaidUntil(row, paidUntilField, { read, next })) break;
     }
     state.setLimit(row, limitField, to);
   }
 }
 
 /** The limits of one tenant or Service on this proxy. Infinity means no limit. */
-export interface LimiterConfig {
-  readonly connections: number;
-  readonly newConnectionsPerSecond: number;
-  readonly inBitsPerSecond: number;
-  readonly outBitsPerSecond: number;
-  readonly requestsPerSecond: number;
-}
+export type LimiterConfig = Readonly<Record<LeasedResource, number>>;

@@ -7,6 +7,7 @@ import {
   type TenantLimits,
   tenantId,
 } from '@weir/model/data-plane';
+import type { LeaseOwner } from '@weir/store';
 import type { LimiterRows } from './admission.ts';
 import type { LimiterConfig } from './limiter.ts';
 import type { LimiterRegistry } from './limiter-registry.ts';
@@ -22,10 +23,15 @@ interface LimitedService {
   readonly rows: LimiterRows;
 }
 
-/**
- * Applies the limits of the routing table to the limiter state. Each proxy applies the full limit of a tenant; limits
- * are not divided among the proxies of the fleet.
- */
+/** A tenant or Service that has limits, and the row that limits its connections on this proxy. */
+export interface LimitedOwner {
+  readonly owner: LeaseOwner;
+  readonly row: number;
+  /** Limits of the whole fleet: see `LimiterRegistry.setShare`. */
+  readonly limits: LimiterConfig;
+}
+
+/** Applies the limits of the routing table to the limiter state. */
 export class TableLimits {
   readonly #registry: LimiterRegistry;
   readonly #servicesByEntryId = new Map<string, LimitedService>();
@@ -76,6 +82,20 @@ export class TableLimits {
   /** Yields the number of open connections and flows of each tenant that has Services on this proxy. */
   *openCounts(): Iterable<{ readonly tenant: string; readonly connections: number }> {
     for (const [id, { tenant }] of this.#tenantsByEntryId) yield { tenant, connections: this.#registry.openCount(id) };
+  }
+
+  /** Yields the owners on this proxy that have at least one limit. */
+  *leased(): Iterable<LimitedOwner> {
+    for (const [id, { tenant }] of this.#tenantsByEntryId) {
+      const row = this.#registry.allocateRow(id);
+      const limits = this.#registry.limits(row);
+      if (hasLimit(limits)) yield { owner: { kind: 'tenant', name: tenant }, row, limits };
+    }
+    for (const { uid, rows } of this.#servicesByEntryId.values()) {
+      const [, row] = rows;
+      const limits = this.#registry.limits(row);
+      if (hasLimit(limits)) yield { owner: { kind: 'service', uid }, row, limits };
+    }
   }
 
   #placeService(entry: ServiceEntry, { before, entries, released }: PlaceServiceOptions): LimiterRows {
@@ -137,6 +157,10 @@ interface PlaceServiceOptions {
   readonly released: string[];
 }
 
+function hasLimit(limits: LimiterConfig): boolean {
+  return Object.values(limits).some((limit) => limit !== Infinity);
+}
+
 function tenantLimitsOf(limits: TenantLimits): LimiterConfig {
   const { connections, newConnectionsPerSecond, inBitsPerSecond, outBitsPerSecond, requestsPerSecond } = limits;
   return {
@@ -151,7 +175,7 @@ function tenantLimitsOf(limits: TenantLimits): LimiterConfig {
 function serviceLimitsOf(limits: ServiceLimits | undefined): LimiterConfig {
   return {
     connections: limits?.connections ?? Infinity,
-    newConnectionsPerSecond: Infinity,
+    newConnectionsPerSecond: limits?.newConnectionsPerSecond ?? Infinity,
     inBitsPerSecond: limits?.inBitsPerSecond ?? Infinity,
     outBitsPerSecond: limits?.outBitsPerSecond ?? Infinity,
     requestsPerSecond: limits?.requestsPerSecond ?? Infinity,

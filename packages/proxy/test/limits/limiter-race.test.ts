@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { configureLimiter, Limiter } from '../../src/limits/limiter.ts';
 import { createLimiterStateMemory, LimiterState } from '../../src/limits/limiter-state.ts';
+import { SECOND_WINDOW_CELLS } from '../../src/limits/second-window.ts';
 
 const WORKERS = 4;
 const ROW = 5;
@@ -31,7 +32,7 @@ for (let round = 0; round < 20000; round += 1) {
     Atomics.add(counters, OPENED, 1);
     open += 1;
   }
-  if (limiter.tryTakeNew(() => 10_000_000_000n)) Atomics.add(counters, NEW, 1);
+  if (limiter.tryTake(0, () => 10_000_000_000n)) Atomics.add(counters, NEW, 1);
   if (open > round % 3) {
     open -= 1;
     Atomics.sub(counters, OPEN, 1);
@@ -77,4 +78,49 @@ test('threads that race for the last connection never exceed the limit or the ra
     openByWorker.reduce((sum, each) => sum + each, 0),
   );
   assert.equal(new Limiter(state, { row: ROW, workerSlot: 0 }).openCount, open);
+});
+
+const RATE = 500;
+const ATTEMPTS = 60_000;
+/** How far each attempt moves the clock of the next test. */
+const STEP_NS = 20_000n;
+
+/** Takes units as fast as possible. Records the time before and after each unit. Each attempt moves the clock that all threads share. */
+const TAKING_THREAD_SOURCE = `
+import { workerData, parentPort } from 'node:worker_threads';
+const { SecondWindow } = await import(workerData.secondWindowUrl);
+const clock = new BigInt64Array(workerData.clock);
+const window = new SecondWindow(workerData.cells);
+const times = [];
+for (let attempt = 0; attempt < ${ATTEMPTS}; attempt += 1) {
+  const before = Atomics.add(clock, 0, ${STEP_NS}n);
+  if (window.tryTake(${RATE}, before)) times.push(Number(before), Number(Atomics.load(clock, 0)));
+}
+parentPort.postMessage(times);`;
+
+test('threads that race never take more than the limit in any second, while slots begin and end', async () => {
+  const cells = new Int32Array(new SharedArrayBuffer(SECOND_WINDOW_CELLS * Int32Array.BYTES_PER_ELEMENT));
+  const clock = new SharedArrayBuffer(8);
+  const secondWindowUrl = new URL('../../src/limits/second-window.ts', import.meta.url).href;
+  const timesByThread = await Promise.all(
+    Array.from({ length: WORKERS }, async () => {
+      const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(TAKING_THREAD_SOURCE)}`), {
+        workerData: { cells, clock, secondWindowUrl },
+      });
+      const [times] = (await once(worker, 'message')) as [number[]];
+      return times;
+    }),
+  );
+  const taken = timesByThread.flatMap((times) =>
+    Array.from({ length: times.length / 2 }, (_, index) => ({
+      before: times[2 * index] as number,
+      after: times[2 * index + 1] as number,
+    })),
+  );
+  for (const { before } of taken) {
+    const surelyTaken = taken.filter((unit) => unit.before >= before && unit.after < before + 1e9).length;
+    assert.ok(surelyTaken <= RATE, `${surelyTaken} in the second after ${before}`);
+  }
+  const seconds = (WORKERS * ATTEMPTS * Number(STEP_NS)) / 1e9;
+  assert.ok(taken.length >= 0.95 * RATE * Math.floor(seconds), `${taken.length} in ${seconds} s`);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { configureLimiter, Limiter } from '../../src/limits/limiter.ts';
-import { createLimiterStateMemory, LimiterState } from '../../src/limits/limiter-state.ts';
+import { createLimiterStateMemory, HELLOS, LimiterState, NEW_CONNECTIONS } from '../../src/limits/limiter-state.ts';
 
 const WORKERS = 3;
 const ROW = 5;
@@ -59,7 +59,7 @@ test('workers together never exceed the limit, and connections of a dead worker 
   );
 });
 
-test('workers together open new connections at most at the rate plus a burst of one second', () => {
+test('workers together open new connections at most at the rate, of which a whole second may come at once', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 1_000 }),
@@ -71,7 +71,7 @@ test('workers together open new connections at most at the rate plus a burst of 
         let taken = 0;
         for (const { worker, afterMs } of attempts) {
           now += BigInt(afterMs) * 1_000_000n;
-          if ((workers[worker] as Limiter).tryTakeNew(() => now)) taken += 1;
+          if ((workers[worker] as Limiter).tryTake(NEW_CONNECTIONS, () => now)) taken += 1;
         }
         const seconds = 1 + Number(now - start) / 1e9;
         assert.ok(taken <= rate * seconds + 1e-6, `${taken} in ${seconds} s at ${rate}`);
@@ -85,13 +85,13 @@ test('a limit of 0 refuses every connection, and no limit refuses none', () => {
   const none = sharedLimiter({ connections: 0, newConnectionsPerSecond: 0 }).workers[0] as Limiter;
   assert.equal(none.tryOpen(), false);
   assert.equal(
-    none.tryTakeNew(() => 1n),
+    none.tryTake(NEW_CONNECTIONS, () => 1n),
     false,
   );
   const all = sharedLimiter({}).workers[0] as Limiter;
   assert.equal(all.tryOpen(), true);
   assert.equal(
-    all.tryTakeNew(() => 1n),
+    all.tryTake(NEW_CONNECTIONS, () => 1n),
     true,
   );
 });
@@ -105,21 +105,22 @@ test('a change of the rate keeps the debt in bytes', () => {
   assert.equal(limiter.paidUntil('in'), now + 500_000_000n);
 });
 
-test('ClientHellos have the rate of new connections, and use up no token of new connections', () => {
+test('a share that is raised gives no burst for the time when it was small', () => {
+  const { state, workers } = sharedLimiter({ inBitsPerSecond: 8_000 });
+  const limiter = workers[0] as Limiter;
+  const now = 10_000_000_000n;
+  configureLimiter(state, ROW, { limits: { ...UNLIMITED, inBitsPerSecond: 8_000_000 }, now });
+  // 50 ms of 8,000 bit/s are 50 bytes. Their credit is 50 µs of 8,000,000 bit/s.
+  assert.equal(limiter.charge('in', 50, now), now);
+});
+
+test('ClientHellos have the rate of new connections, and are counted separately from them', () => {
   const { workers } = sharedLimiter({ newConnectionsPerSecond: 10 });
   const [limiter] = workers as [Limiter];
-  const taken = (take: () => boolean): number => Array.from({ length: 50 }, take).filter(Boolean).length;
+  const takenAt = (rate: typeof HELLOS | typeof NEW_CONNECTIONS, now: bigint): number =>
+    Array.from({ length: 50 }, () => limiter.tryTake(rate, () => now)).filter(Boolean).length;
   const now = 5_000_000_000n;
-  assert.equal(
-    taken(() => limiter.tryTakeHello(() => now)),
-    10,
-  );
-  assert.equal(
-    taken(() => limiter.tryTakeNew(() => now)),
-    10,
-  );
-  assert.equal(
-    taken(() => limiter.tryTakeHello(() => now + 500_000_000n)),
-    5,
-  );
+  assert.deepEqual([takenAt(HELLOS, now), takenAt(NEW_CONNECTIONS, now)], [10, 10]);
+  assert.equal(takenAt(HELLOS, now + 990_000_000n), 0);
+  assert.equal(takenAt(HELLOS, now + 1_010_000_000n), 10);
 });

@@ -76,6 +76,35 @@ test('refuses new connections above the tenant’s rate, and admits them after a
   await eventually(async () => assert.equal(await isRefused(fleet, PORT), false));
 });
 
+test('limits the new connections of a Service, and those of each client, apart from other Services and clients', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const [rate, clientRate] = [4, 2];
+  await fleet.serve(
+    webService([endpointOf(backend)], { settings: limits({ newConnectionsPerSecond: rate }) }),
+    webService([endpointOf(backend)], {
+      name: 'api',
+      port: PORT + 1,
+      settings: limits({ newConnectionsPerSecondPerClient: clientRate }),
+    }),
+  );
+  const proxy = await ready(fleet);
+  for (const { name, port, perSecond, reason } of [
+    { name: 'web', port: PORT, perSecond: rate, reason: 'rate-limit' },
+    // Within one second, a client may open twice as many connections.
+    { name: 'api', port: PORT + 1, perSecond: 2 * clientRate, reason: 'client-limit' },
+  ] as const) {
+    const startedAt = performance.now();
+    const attempts = await Promise.all(Array.from({ length: 40 }, () => isRefused(fleet, port)));
+    const served = attempts.filter((isOver) => !isOver).length;
+    const seconds = (performance.now() - startedAt) / 1_000;
+    assert.ok(served >= clientRate && served <= Math.ceil(1 + seconds) * perSecond, `${served} in ${seconds} s`);
+    assert.equal(outcomesFor(proxy, name)?.[reason], 40 - served);
+  }
+  assert.equal(await isRefused(fleet, PORT + 1, '127.0.0.77'), false);
+  await eventually(async () => assert.equal(await isRefused(fleet, PORT), false));
+});
+
 test('releases the connections of a worker that died', async () => {
   await using fleet = await startFleet({ nodes: ['dying'] });
   await using backend = await echoServer();
@@ -102,7 +131,7 @@ test('half-closed connections whose bytes are in the kernel count against the li
     await eventually(() => {
       assert.equal(outcomesFor(proxy)?.['connection-limit'], 98);
       // Both sides have ended the connections.
-      assert.equal(backend.openConnections, 0);
+      assert.equal(backend.endedConnections, 2);
     });
     assert.equal(outcomesFor(proxy)?.completed, undefined);
     await fleet.cutOff({ kind: 'tenant', tenant: 'shop' });
@@ -120,12 +149,11 @@ const KERNEL_BYTES = 150_000;
 
 /** A server that sends `bytes` bytes and FIN after the client's FIN. */
 async function respondingServer(bytes: number) {
-  let openConnections = 0;
+  let endedConnections = 0;
   const server = createServer({ allowHalfOpen: true }, (socket) => {
-    openConnections += 1;
     socket.on('error', () => undefined);
     socket.on('close', () => {
-      openConnections -= 1;
+      endedConnections += 1;
     });
     socket.resume().on('end', () => socket.end(Buffer.alloc(bytes)));
   });
@@ -135,8 +163,8 @@ async function respondingServer(bytes: number) {
   return {
     host,
     port,
-    get openConnections() {
-      return openConnections;
+    get endedConnections() {
+      return endedConnections;
     },
     async [Symbol.asyncDispose]() {
       server.close();

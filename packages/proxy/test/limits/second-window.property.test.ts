@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { SECOND_WINDOW_CELLS, SecondWindow, unitsInSecond } from '../../src/limits/second-window.ts';
+
+const MS = 1_000_000n;
+const SECOND = 1_000n * MS;
+const SLOT = 10n * MS;
+const WORKERS = 3;
+
+/** The windows of several workers over the same cells. The workers act one after another. */
+function sharedWindows(): { cells: Int32Array; workers: SecondWindow[] } {
+  const cells = new Int32Array(new SharedArrayBuffer(SECOND_WINDOW_CELLS * Int32Array.BYTES_PER_ELEMENT));
+  return { cells, workers: Array.from({ length: WORKERS }, () => new SecondWindow(cells)) };
+}
+
+const gapNs = fc.oneof(
+  fc.constant(0n),
+  fc.bigInt({ min: 0n, max: 30n * MS }),
+  fc.bigInt({ min: 0n, max: 1_100n * MS }),
+  fc.bigInt({ min: 0n, max: 3_600n * SECOND }),
+);
+const attempts = fc.array(fc.record({ worker: fc.nat(WORKERS - 1), gapNs, count: fc.integer({ min: 1, max: 4 }) }), {
+  maxLength: 120,
+});
+const anyStart = fc.bigInt({ min: 0n, max: 20_000_000n * SECOND });
+
+test('admits a unit if and only if the last second and the rest of its first slot have less than the limit', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 12 }), anyStart, attempts, (limit, start, steps) => {
+      const { cells, workers } = sharedWindows();
+      const taken: bigint[] = [];
+      const takenAfter = (from: bigint): number => taken.filter((time) => time > from).length;
+      let now = start;
+      for (const { worker, gapNs: gap, count } of steps) {
+        now += gap;
+        for (let unit = 0; unit < count; unit += 1) {
+          const inSecond = takenAfter(now - SECOND);
+          const inSecondAndSlot = takenAfter(now - SECOND - SLOT);
+          const isTaken = (workers[worker] as SecondWindow).tryTake(limit, now);
+          if (isTaken) taken.push(now);
+          assert.ok(isTaken ? inSecond < limit : inSecondAndSlot >= limit, `${inSecond} of ${limit}`);
+        }
+        const units = unitsInSecond(cells, now);
+        assert.ok(units >= takenAfter(now - SECOND) && units <= takenAfter(now - SECOND - SLOT));
+      }
+    }),
+  );
+});
+
+test('a worker that read the clock late counts in the newest slot', () => {
+  fc.assert(
+    fc.property(attempts, fc.integer({ min: 1, max: 8 }), (steps, limit) => {
+      const { workers } = sharedWindows();
+      const taken: bigint[] = [];
+      let now = 100n * SECOND;
+      for (const { worker, gapNs: gap } of steps) {
+        now += gap;
+        // The first worker always sees a clock that is up to half a second late.
+        const seen = worker === 0 ? now - (gap % (SECOND / 2n)) : now;
+        if ((workers[worker] as SecondWindow).tryTake(limit, seen)) taken.push(now);
+        assert.ok(taken.filter((time) => time > now - SECOND).length <= limit);
+      }
+    }),
+  );
+});
+
+test('a limit that is always used admits 1 % less than its rate', () => {
+  const { workers } = sharedWindows();
+  let taken = 0;
+  for (let ms = 0n; ms < 10_100n; ms += 1n) {
+    for (const worker of workers) if (worker.tryTake(200, 5n * SECOND + ms * MS)) taken += 1;
+  }
+  assert.equal(taken, 2_000);
+});
+
+test('rounds a share to a whole number, of which the least is 1, and admits nothing at 0', () => {
+  for (const [limit, admitted] of [
+    [0, 0],
+    [0.01, 1],
+    [1.4, 1],
+    [2.5, 3],
+    [7, 7],
+  ] as const) {
+    const [window] = sharedWindows().workers;
+    let taken = 0;
+    for (let attempt = 0; attempt < 10; attempt += 1) if (window?.tryTake(limit, 7n * SECOND)) taken += 1;
+    assert.equal(taken, admitted, `${limit}`);
+  }
+});
+
+test('a unit that is given back leaves room for another unit, once', () => {
+  const { cells, workers } = sharedWindows();
+  const [first, second] = workers as [SecondWindow, SecondWindow];
+  const now = 7n * SECOND;
+  assert.ok(first.tryTake(2, now) && second.tryTake(2, now));
+  first.giveBack();
+  assert.equal(unitsInSecond(cells, now), 1);
+  assert.equal(second.tryTake(2, now), true);
+  assert.equal(first.tryTake(2, now), false);
+});
