@@ -20,6 +20,7 @@ import {
   joinList,
   MAX_LISTED_ITEMS,
   pluralize,
+  refusalsText,
 } from '../output/amounts.ts';
 import { colourizeFor, serviceStateText, toSingleLine } from '../output/ansi.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
@@ -74,6 +75,7 @@ export function explanationText(service: ServiceExplanation, colour: boolean): s
     ...section('Tenant limits', limitLines(service)),
     ...section('Service limits', perProxyLimitLines(service.settings?.limits ?? {})),
     ...section('Traffic', trafficLines(service)),
+    ...section('Refused clients', refusalLines(service)),
   ];
   return `${lines.join('\n')}\n`;
 }
@@ -252,5 +254,15 @@ function trafficLines({ month, rate }: ServiceExplanation): string[] {
     `this month: ${monthText}`,
     ...(classes === undefined ? [] : [`requests by code class: ${codeClassesText(classes)}`]),
     `now: ${bitRateText(rate.inBitsPerSecond)} in, ${bitRateText(rate.outBitsPerSecond)} out (\`weir top\` for live figures)`,
+  ];
+}
+
+/** Returns no lines if no client was refused this month. */
+function refusalLines({ month, rate, refusedToday }: ServiceExplanation): string[] {
+  if (month?.refused === undefined) return [];
+  return [
+    `now, per second: ${refusalsText(rate.refusedPerSecond ?? {})}`,
+    ...(refusedToday === null ? [] : [`today (UTC): ${refusalsText(refusedToday)}`]),
+    `this month: ${refusalsText(month.refused)}`,
   ];
 }

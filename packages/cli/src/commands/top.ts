@@ -5,20 +5,22 @@ import { liveFrames } from '../client/live-frames.ts';
 import { clientFor, type ServerOptions, serverOption } from '../client/server-options.ts';
 import type { CommandContext } from '../command-context.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
-import { SORT_COLUMNS, type SortColumn, sortedFrame, topText } from '../output/top-text.ts';
+import { refusalText, SORT_COLUMNS, type SortColumn, sortedFrame, topText } from '../output/top-text.ts';
 
 const EXAMPLES = `
 Examples:
   weir top                               live view; Ctrl-C ends it
   weir top --tenant shop --sort in
+  weir top --refused                     which Services refuse clients, and why
   weir top --once -o json                one frame, for scripts
 
 CONN/S and REQ/S count new connections and HTTP requests per second. 5XX is the share of these requests that were
-answered with a status of 500 to 599.`;
+answered with a status of 500 to 599. REFUSED/S counts connections, UDP flows and HTTP requests that were refused.`;
 
 interface TopOptions extends ServerOptions {
   readonly tenant?: string;
-  readonly sort: SortColumn;
+  readonly sort?: SortColumn;
+  readonly refused: boolean;
   readonly once: boolean;
   readonly output: OutputFormat;
 }
@@ -37,8 +39,12 @@ export function addTop(program: Command, { terminal }: CommandContext): void {
     .description('show live bandwidth, connections and requests per tenant and Service')
     .option('--tenant <name>', 'show only this tenant')
     .addOption(
-      new Option('--sort <column>', 'column to sort by; total is in + out').choices(SORT_COLUMNS).default('total'),
+      new Option(
+        '--sort <column>',
+        'column to sort by; total is in + out (default: "total", or "refused" with --refused)',
+      ).choices(SORT_COLUMNS),
     )
+    .option('--refused', 'show the tenants and Services that refuse clients, with the reasons', false)
     .option('--once', 'print one frame and exit, as always if stdout is not a terminal', false)
     .addOption(outputOption())
     .addOption(serverOption())
@@ -47,14 +53,14 @@ export function addTop(program: Command, { terminal }: CommandContext): void {
       const live = terminal.isTerminal && !options.once && options.output === 'table';
       if (live) terminal.out(CLEAR);
       for await (const frame of framesOf(options)) {
-        const shown = sortedFrame(frame, options);
+        const shown = sortedFrame(frame, { ...options, sort: options.sort ?? (options.refused ? 'refused' : 'total') });
         if (options.tenant !== undefined && shown.tenants.length === 0) {
           throw new ConsoleError(
             'NOT_FOUND',
             `unknown tenant "${options.tenant}"; run \`weir get tenants\` to list the tenants`,
           );
         }
-        const text = (): string => topText(shown, terminal.colour);
+        const text = (): string => (options.refused ? refusalText : topText)(shown, terminal.colour);
         if (!live) return printResult(terminal, options.output, { data: shown, table: text });
         terminal.out(REDRAW + truncateLines(text()));
       }

@@ -1,6 +1,6 @@
 // Formats numbers and lists. Units are powers of 1,000, as is usual for networks and quotas.
 
-import { CODE_CLASSES, type RequestsByCodeClass } from '@weir/model';
+import { CODE_CLASSES, compareText, type RefusalCounts, type RequestsByCodeClass } from '@weir/model';
 
 const PREFIXES = ['', 'k', 'M', 'G', 'T', 'P'] as const;
 
@@ -45,6 +45,12 @@ export function codeClassesText(requests: RequestsByCodeClass): string {
   return CODE_CLASSES.filter((codeClass) => requests[codeClass] > 0)
     .map((codeClass) => `${countText(requests[codeClass])} ${codeClass}`)
     .join(', ');
+}
+
+/** Returns refusals as text, the most frequent reason first: `1,234 rate-limit, 0.3 no-endpoints`. Returns `none` if there are none. */
+export function refusalsText(refused: RefusalCounts): string {
+  const byCount = Object.entries(refused).sort(([a, x], [b, y]) => y - x || compareText(a, b));
+  return joinList(byCount.map(([reason, count]) => `${countText(count)} ${reason}`)) || 'none';
 }
 
 /** Returns a share as text, such as `0.4 %` or `37 %`. Returns `-` if the whole is 0. */

@@ -1,9 +1,9 @@
 import type { LiveFrame, Rate } from '@weir/console';
-import { bitRateText, countText, shareText } from './amounts.ts';
+import { bitRateText, countText, refusalsText, shareText } from './amounts.ts';
 import { colourizeFor } from './ansi.ts';
 import { tableText } from './table.ts';
 
-export const SORT_COLUMNS = ['total', 'out', 'in', 'connections', 'requests', 'name'] as const;
+export const SORT_COLUMNS = ['total', 'out', 'in', 'connections', 'requests', 'refused', 'name'] as const;
 export type SortColumn = (typeof SORT_COLUMNS)[number];
 
 const SORT_KEYS: Readonly<Record<Exclude<SortColumn, 'name'>, (rate: Rate) => number>> = {
@@ -12,7 +12,12 @@ const SORT_KEYS: Readonly<Record<Exclude<SortColumn, 'name'>, (rate: Rate) => nu
   in: ({ inBitsPerSecond }) => inBitsPerSecond,
   connections: ({ newConnectionsPerSecond }) => newConnectionsPerSecond,
   requests: ({ requestsPerSecond }) => requestsPerSecond,
+  refused: refusalsPerSecond,
 };
+
+function refusalsPerSecond({ refusedPerSecond = {} }: Rate): number {
+  return Object.values(refusedPerSecond).reduce((sum, count) => sum + count, 0);
+}
 
 export interface FrameFilter {
   readonly tenant?: string;
@@ -38,14 +43,7 @@ interface RateLine {
   readonly rate: Rate;
 }
 
-export function topText({ at, tenants, services }: LiveFrame, colour: boolean): string {
-  const paint = colourizeFor(colour);
-  const lines = tenants.flatMap((tenant): RateLine[] => [
-    { name: paint('bold', tenant.name), rate: tenant },
-    ...services
-      .filter((service) => service.tenant === tenant.name)
-      .map((service) => ({ name: `  ${service.namespace}/${service.name}`, rate: service })),
-  ]);
+export function topText(frame: LiveFrame, colour: boolean): string {
   const table = tableText<RateLine>(
     [
       { title: 'TENANT / SERVICE', value: (line) => line.name },
@@ -60,7 +58,33 @@ export function topText({ at, tenants, services }: LiveFrame, colour: boolean): 
         align: 'right',
       },
     ],
+    linesFor(frame, colour),
+  );
+  return `${colourizeFor(colour)('dim', frame.at)}\n${table}`;
+}
+
+/** Returns the tenants and Services that refuse clients, with the reasons. */
+export function refusalText(frame: LiveFrame, colour: boolean): string {
+  const lines = linesFor(frame, colour).filter(({ rate }) => refusalsPerSecond(rate) > 0);
+  const table = tableText<RateLine>(
+    [
+      { title: 'TENANT / SERVICE', value: (line) => line.name },
+      { title: 'REFUSED/S', value: ({ rate }) => countText(refusalsPerSecond(rate)), align: 'right' },
+      { title: 'REASONS', value: ({ rate }) => refusalsText(rate.refusedPerSecond ?? {}) },
+    ],
     lines,
   );
-  return `${paint('dim', at)}\n${table}`;
+  const text = lines.length === 0 ? 'no client is being refused\n' : table;
+  return `${colourizeFor(colour)('dim', frame.at)}\n${text}`;
+}
+
+/** Returns a line for each tenant, followed by the lines of the tenant's Services. */
+function linesFor({ tenants, services }: LiveFrame, colour: boolean): RateLine[] {
+  const paint = colourizeFor(colour);
+  return tenants.flatMap((tenant): RateLine[] => [
+    { name: paint('bold', tenant.name), rate: tenant },
+    ...services
+      .filter((service) => service.tenant === tenant.name)
+      .map((service) => ({ name: `  ${service.namespace}/${service.name}`, rate: service })),
+  ]);
 }

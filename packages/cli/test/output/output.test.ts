@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Rate } from '@weir/console';
 import {
   type Counters,
   countersFrom,
@@ -16,7 +17,7 @@ import { bitRateText, bytesText, countText, percentText, shareText } from '../..
 import { colourizeFor } from '../../src/output/ansi.ts';
 import { resolvedProblemText } from '../../src/output/problem-text.ts';
 import { tableText } from '../../src/output/table.ts';
-import { topText } from '../../src/output/top-text.ts';
+import { refusalText, sortedFrame, topText } from '../../src/output/top-text.ts';
 import { wantsColour } from '../../src/terminal.ts';
 
 test('prints amounts with three digits and a unit', () => {
@@ -83,6 +84,52 @@ test('weir explain shows the requests of the month by code class if there are an
     `${total}1,236 requests`,
     '  requests by code class: 1,234 2xx, 2 none',
   ]);
+});
+
+test('weir explain shows refused clients by reason, the most frequent first, if there are any', () => {
+  const linesOf = (over: Partial<ServiceExplanation>): string[] => {
+    const lines = explanationText({ ...EXPLAINED, ...over }, false).split('\n');
+    const title = lines.indexOf('Refused clients');
+    return title < 0 ? [] : lines.slice(title + 1).filter((line) => line !== '');
+  };
+  const refused = { 'no-endpoints': 34, 'rate-limit': 1_200 };
+  const rate = { ...EXPLAINED.rate, refusedPerSecond: { 'rate-limit': 0.3 } };
+  assert.deepEqual(linesOf({ month: ZERO_COUNTERS, refusedToday: {} }), []);
+  assert.deepEqual(linesOf({ month: countersFrom([], refused), refusedToday: {}, rate }), [
+    '  now, per second: 0.3 rate-limit',
+    '  today (UTC): none',
+    '  this month: 1,200 rate-limit, 34 no-endpoints',
+  ]);
+});
+
+test('weir top --refused shows only tenants and Services that refuse clients, those with the most first', () => {
+  const { rate } = EXPLAINED;
+  const refusing = (count: number): Rate => ({ ...rate, refusedPerSecond: { 'rate-limit': count, 'cut-off': 0.3 } });
+  const frame = {
+    at: '2026-01-01T00:00:00Z',
+    tenants: [
+      { name: 'game', ...refusing(1) },
+      { name: 'idle', ...rate },
+      { name: 'shop', ...refusing(12) },
+    ],
+    services: [
+      { tenant: 'shop', namespace: 'shop', name: 'api', ...rate },
+      { tenant: 'shop', namespace: 'shop', name: 'web', ...refusing(12) },
+    ],
+  };
+  assert.equal(
+    refusalText(sortedFrame(frame, { sort: 'refused' }), false),
+    [
+      '2026-01-01T00:00:00Z',
+      'TENANT / SERVICE   REFUSED/S   REASONS',
+      'shop                      12   12 rate-limit, 0.3 cut-off',
+      '  shop/web                12   12 rate-limit, 0.3 cut-off',
+      'game                     1.3   1 rate-limit, 0.3 cut-off',
+      '',
+    ].join('\n'),
+  );
+  const idle = { ...frame, tenants: [{ name: 'idle', ...rate }], services: [] };
+  assert.match(refusalText(idle, false), /\nno client is being refused\n$/);
 });
 
 test('makes columns as wide as their widest cell without counting colour codes', () => {
@@ -250,6 +297,7 @@ const EXPLAINED: ServiceExplanation = {
   limits: {},
   used: { services: 1, ports: 1, trafficThisMonth: 0 },
   month: null,
+  refusedToday: null,
   rate: {
     inBitsPerSecond: 0,
     outBitsPerSecond: 0,

@@ -7,6 +7,7 @@ import {
   entriesOf,
   type FleetState,
   type Problem,
+  type RefusalCounts,
   type RoutingTable,
   type ServiceEntry,
   type ServiceSettings,
@@ -34,6 +35,8 @@ export interface Explanation extends ServiceView {
   readonly problems: readonly Problem[];
   /** Usage of this month. Null if the store is unreachable. */
   readonly month: Counters | null;
+  /** Refusals by reason since midnight UTC. Null if the store is unreachable. `month.refused` has the refusals of this month. */
+  readonly refusedToday: RefusalCounts | null;
 }
 
 interface ExplainedUsage extends Omit<TenantView['used'], 'trafficThisMonth'> {
@@ -58,13 +61,15 @@ export interface ExplanationContext {
   readonly tenant: TenantView | undefined;
   /** Usage of the Service this month. Null if the store is unreachable; the tenant's traffic is then unknown, too. */
   readonly month: Counters | null;
+  /** Usage of the Service since midnight UTC. Null if the store is unreachable. */
+  readonly today: Counters | null;
 }
 
 export function findServiceEntry(table: RoutingTable, namespace: string, name: string): ServiceEntry | undefined {
   return entriesOf(table, 'service').find((entry) => entry.namespace === namespace && entry.name === name);
 }
 
-export function explanationFor(entry: ServiceEntry, { fleet, tenant, month }: ExplanationContext): Explanation {
+export function explanationFor(entry: ServiceEntry, { fleet, tenant, month, today }: ExplanationContext): Explanation {
   const subject = subjectFor('Service', entry);
   return {
     ...withTrafficExhausted(serviceViewFor(entry, fleet), month === null ? undefined : exhaustedMessageFor(tenant)),
@@ -83,6 +88,7 @@ export function explanationFor(entry: ServiceEntry, { fleet, tenant, month }: Ex
       .map((each) => each.problem)
       .filter((problem) => problem.subject === subject),
     month,
+    refusedToday: today === null ? null : (today.refused ?? {}),
   };
 }
 

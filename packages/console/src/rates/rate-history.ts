@@ -3,7 +3,9 @@ import {
   type Counters,
   counterIncrease,
   hasIncrease,
+  mapCounts,
   maxCounters,
+  type RefusalCounts,
   type UsagePeriod,
   type UsageRow,
   ZERO_COUNTERS,
@@ -84,6 +86,8 @@ export interface Rate {
   readonly requestsPerSecond: number;
   /** The requests that were answered with a status of the class 5xx. */
   readonly serverErrorsPerSecond: number;
+  /** Refused connections, UDP flows and requests by reason. Absent if nothing was refused. */
+  readonly refusedPerSecond?: RefusalCounts;
 }
 
 export interface RatePoint extends Rate {
@@ -161,5 +165,6 @@ function rateFor(increase: Counters, spanMs: number): Rate {
     newConnectionsPerSecond: perSecond(increase.connections),
     requestsPerSecond: perSecond(increase.requests),
     serverErrorsPerSecond: perSecond(increase.requestsByCodeClass?.['5xx'] ?? 0),
+    ...(increase.refused && { refusedPerSecond: mapCounts(increase.refused, perSecond) }),
   };
 }

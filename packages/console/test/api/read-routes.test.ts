@@ -110,6 +110,18 @@ test('reports requests by code class, and omits them if there are none', async (
   assert.deepEqual(json.month.requestsByCodeClass, requestsByCodeClass);
 });
 
+test('reports refusals by reason of the month and of today', async () => {
+  await using console = await startTestConsole();
+  const none = (await console.request('/api/v1/services/shop/web')).json;
+  assert.deepEqual([none.month.refused, none.refusedToday], [undefined, {}]);
+  const refused = { 'rate-limit': 3, 'no-endpoints': 1 };
+  await console.flushUsage({ refused });
+  const { json } = await console.request('/api/v1/services/shop/web');
+  assert.deepEqual([json.month.refused, json.refusedToday], [refused, refused]);
+  const [shop] = (await console.request('/api/v1/usage')).json.items;
+  assert.deepEqual([shop.refused, shop.services[0].refused], [refused, refused]);
+});
+
 test('reports zero usage for a month without traffic', async () => {
   await using console = await startTestConsole();
   const { json } = await console.request('/api/v1/usage?month=2001-01&tenant=shop');

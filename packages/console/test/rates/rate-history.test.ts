@@ -70,6 +70,18 @@ test('shows the requests per second, and those with an answer of the class 5xx',
   assert.deepEqual([requestsPerSecond, serverErrorsPerSecond], [4, 1]);
 });
 
+test('shows refused clients per second by reason, and none without refusals', () => {
+  const refused = (count: number): UsageSample['rows'][number] =>
+    row('web', { refused: { 'rate-limit': count, 'no-endpoints': 7 } });
+  const history = historyOf(sample(0, refused(10)), sample(1_000, refused(13)));
+  assert.deepEqual(currentRatesFor(history)?.services.get('web')?.refusedPerSecond, { 'rate-limit': 3 });
+  const later = addSample(
+    history,
+    sample(5_000, { ...refused(13), counters: { ...refused(13).counters, sentBytes: 1 } }),
+  );
+  assert.equal(ratePointsFor(later, { kind: 'service', id: 'web' }).at(-1)?.refusedPerSecond, undefined);
+});
+
 test('adds no point after a long gap between two samples', () => {
   const history = historyOf(
     sample(0, row('web', { sentBytes: 0 })),

@@ -124,6 +124,11 @@ export function refusalCount({ refused = {} }: Counters, reasons: readonly strin
   return reasons.reduce((sum, reason) => sum + countOf(refused, reason), 0);
 }
 
+/** Returns the counts by reason, each changed by `change`. */
+export function mapCounts(refused: RefusalCounts, change: (count: number) => number): RefusalCounts {
+  return Object.fromEntries(Object.entries(refused).map(([reason, count]) => [reason, change(count)]));
+}
+
 function combineCounters(a: Counters, b: Counters, combine: (x: number, y: number) => number): Counters {
   const classes = combineClasses(a.requestsByCodeClass, b.requestsByCodeClass, combine);
   const refused = combineRefusals(a.refused, b.refused, combine);
