@@ -37,7 +37,6 @@ export async function translateErrors(
 // Tests that the manifests of the tenant's guide are valid, and that the guide lists exactly the known annotations.
 const PAGE = readPage('docs/tenants.md');
 const sectionOf = (heading: string): string => PAGE.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
-const REFUSED = sectionOf('What is not there yet');
 
 const annotationsIn = (section: string): string[] =>
   [...section.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell = '']) =>
@@ -58,17 +57,6 @@ test('the table lists exactly the known annotations', async () => {
   const known = names.split(', ');
   assert.ok(known.length > 20, `only ${known.length} were named`);
   assert.deepEqual(annotationsIn(sectionOf('Annotations')).sort(), known.sort());
-});
-
-test('translate refuses every annotation that is listed as not available', async () => {
-  const names = annotationsIn(REFUSED);
-  assert.ok(names.length > 0, REFUSED);
-  const errors = await translateErrors(names.map((name) => serviceWith(name)));
-  for (const name of names) {
-    const error = errors.find(({ subject }) => subject === `Service shop/${name}`);
-    assert.equal(error?.code, 'InvalidAnnotation', name);
-    assert.match(error.message, new RegExp(`annotation weir\\.dev/${name}: .*cannot be honoured: this version knows`));
-  }
 });
 
 describe('the manifests of the guide are valid', () => {
