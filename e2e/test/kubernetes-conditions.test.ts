@@ -149,14 +149,14 @@ describe('the conditions of a Service', { ...requirement, timeout: 300_000 }, ()
     await services.waitForCondition('shop/web', 'Accepted', 'True Accepted');
   });
 
-  test('Suspended: has the source and the message, and the addresses stay published', async () => {
-    for (const [by, rule] of [
-      ['SuspendedByOperator', undefined],
-      ['SuspendedByRule', 'outBitsPerSecond above 1Gi for 5m'],
+  test('Suspended: has the source, the message and the author, and the addresses stay published', async () => {
+    for (const [by, rule, author] of [
+      ['SuspendedByOperator', undefined, /^Call us\. \(suspended 2\S+Z by an unknown user of \S+\)$/],
+      ['SuspendedByRule', 'busy: 1.4G', /^Call us\. \(suspended 2\S+Z by rule busy: 1\.4G\)$/],
     ] as const) {
       const target = { type: 'Service', namespace: 'shop', service: 'web' };
       await apply(suspension('stop', { target, message: 'Call us.', ...(rule !== undefined && { rule }) }));
-      assert.equal(await services.waitForCondition('shop/web', 'Suspended', `True ${by}`), 'Call us.');
+      assert.match(await services.waitForCondition('shop/web', 'Suspended', `True ${by}`), author);
       await served('shop/web');
       await described('shop/web', new RegExp(`Warning +${by} .*Call us\\.`));
       await kubectl('delete', 'suspension', 'stop');

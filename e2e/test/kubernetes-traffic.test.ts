@@ -175,7 +175,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
       'game/world',
       (now) => conditionIn(now, 'Suspended') !== undefined,
     );
-    assert.equal(conditionIn(status, 'Suspended')?.message, 'closed for a moment');
+    assert.match(conditionIn(status, 'Suspended')?.message ?? '', /^closed for a moment \(suspended /);
     await fleet.weir('resume', 'game/world');
     assert.equal(await suspensions(), '');
     for (const host of ADDRESSES) {

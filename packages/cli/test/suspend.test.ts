@@ -45,6 +45,34 @@ describe('weir suspend', { timeout: 30_000 }, () => {
     assert.deepEqual((await store.suspensions.read()).suspensions, []);
   });
 
+  test('is followed by weir get suspensions with target, time, end, user and message', async () => {
+    const createdAt = Date.UTC(2026, 0, 31, 18);
+    const suspension = { message: '', until: null, origin: { kind: 'kubernetes' }, createdAt } as const;
+    const alices = { ...suspension, uid: 'a', name: 'a', target: { kind: 'tenant', tenant: 'shop' } } as const;
+    const rules = { ...suspension, uid: 'b', name: 'b', target: { kind: 'namespace', namespace: 'rival' } } as const;
+    const rule = 'rule egress: outBitsPerSecond was 1.4G for 5m, above 1G';
+    await store.suspensions.put({ ...alices, reason: 'SuspendedByOperator', message: 'Call us.', madeBy: 'alice' });
+    await store.suspensions.put({ ...rules, reason: 'SuspendedByRule', rule });
+    const { stdout } = await weir('get', 'suspensions');
+    assert.deepEqual(
+      stdout
+        .trimEnd()
+        .split(/ *\n/)
+        .map((line) => line.split(/ {3,}/)),
+      [
+        ['NAME', 'TARGET', 'SINCE', 'UNTIL', 'BY', 'MESSAGE'],
+        ['a', 'tenant shop', '2026-01-31T18:00:00.000Z', 'resumed', 'alice', 'Call us.'],
+        ['b', 'namespace rival', '2026-01-31T18:00:00.000Z', 'resumed', rule, '-'],
+      ],
+    );
+    assert.match((await weir('get', 'suspension', '-n', 'rival', '-o', 'name')).stdout, /^suspension\/b\n$/);
+    const explained = await weir('explain', 'shop/web');
+    assert.match(explained.stdout, /Suspension a by alice since 2026-01-31T18:00:00.000Z, until resumed: Call us\./);
+    assert.match(explained.stdout, /Call us\. \(suspended 2026-01-31T18:00:00Z by alice\)/);
+    for (const uid of ['a', 'b']) await store.suspensions.remove(uid);
+    assert.equal((await weir('get', 'suspensions')).stdout, 'No Suspensions.\n');
+  });
+
   test('refuses a namespace that does not exist', async () => {
     const { code, stderr } = await weir('suspend', '--namespace', 'shoop', '--message', 'stop');
     assert.equal(code, 1);

@@ -26,7 +26,7 @@ const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
   ['get proxies -n shop', /proxies have no namespace; omit -n/],
   ['completion tcsh', /'tcsh' is invalid.*bash, zsh, fish/],
   ['get', /missing required argument 'kind'/],
-  ['get pods', /'pods' is invalid.*Use one of tenants, services, proxies, problems/],
+  ['get pods', /'pods' is invalid.*Use one of tenants, services, proxies, problems, suspensions/],
   ['usage --month 2026-13', /Use YYYY-MM, such as 2026-01/],
   ['explain web', /invalid Service "web": expected NAMESPACE\/SERVICE/],
   ['suspend shop', /required option '--message <text>' not specified/],

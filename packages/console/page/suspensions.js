@@ -40,12 +40,13 @@ function suspensionItem(item, { onChange, onNotice }) {
   });
   return {
     node: element('li', {}, element('b', {}, targetText(item.target)), details, button),
-    update({ message, until, origin, reason, mayResume }) {
+    update({ message, until, origin, createdAt, madeBy, rule, mayResume }) {
       button.hidden = origin.kind === 'file' || !mayResume;
       const end = until === null ? 'until resumed' : `until ${time(until)}`;
-      const byRule = reason === 'SuspendedByRule' ? ', by a rule' : '';
-      const file = origin.kind === 'file' ? `; defined in ${origin.path}, delete it there` : '';
-      setText(details, `${message} (${end}${byRule}${file})`);
+      const since = createdAt === null ? '' : `since ${time(createdAt)} `;
+      const by = rule === null ? (madeBy ?? 'an unknown user') : `rule ${rule.replace(/^rule /, '')}`;
+      const file = origin.kind === 'file' ? `defined in ${origin.path}, delete it there` : '';
+      setText(details, `${message} (${end}; ${file || `${since}by ${by}`})`);
     },
   };
 }

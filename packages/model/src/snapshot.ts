@@ -213,6 +213,8 @@ export interface SuspensionObject extends ObjectMeta {
   readonly until: number | null;
   /** The TenantPolicy rule that created the Suspension; null if a person did. */
   readonly rule: string | null;
+  /** The user who made the Suspension; null if the user is not known. */
+  readonly madeBy: string | null;
 }
 
 export type SuspensionTarget =

@@ -1,5 +1,6 @@
 import type { SuspendedReason } from './reason.ts';
-import type { Snapshot, SuspensionTarget } from './snapshot.ts';
+import type { Snapshot, SuspensionObject, SuspensionTarget } from './snapshot.ts';
+import { timestampOf } from './usage/period.ts';
 
 // A suspension in the form that proxies apply. Suspensions reach the proxies outside of the routing table, with their own sequence numbers.
 export interface Suspension {
@@ -15,6 +16,10 @@ export interface Suspension {
   /** Where an operator deletes the suspension: in the API server, in a file, or in the store. */
   readonly origin: SuspensionOrigin;
   readonly createdAt: number | null;
+  /** The user who made the suspension. Absent if a rule made it, or if the user is not known. */
+  readonly madeBy?: string;
+  /** The rule that made the suspension, with the figures that the rule acted on. Absent if a person made the suspension. */
+  readonly rule?: string;
 }
 
 export type SuspensionOrigin =
@@ -79,7 +84,43 @@ export function suspensionsFor(snapshot: Snapshot, originOf: (uid: string) => Su
         reason: suspension.rule === null ? 'SuspendedByOperator' : 'SuspendedByRule',
         origin: originOf(suspension.uid),
         createdAt: suspension.createdAt,
+        ...authorOf(suspension),
       }),
     )
     .sort((a, b) => (a.uid < b.uid ? -1 : 1));
+}
+
+/** Returns the fields of a suspension that say who or what made its Suspension object. */
+export function authorOf({
+  madeBy,
+  rule,
+}: Pick<SuspensionObject, 'madeBy' | 'rule'>): Pick<Suspension, 'madeBy' | 'rule'> {
+  if (rule !== null) return { rule };
+  return madeBy === null ? {} : { madeBy };
+}
+
+/** Returns who or what made the suspension, such as `by alice` or `by rule egress: 1.4 Gbit/s for 5m, above 1 Gbit/s`. */
+export function suspendedByText({ madeBy, rule, origin }: Pick<Suspension, 'madeBy' | 'rule' | 'origin'>): string {
+  if (rule !== undefined) return `by rule ${rule.replace(/^rule /, '')}`;
+  if (madeBy !== undefined) return `by ${madeBy}`;
+  return origin.kind === 'file' ? 'by a manifest' : 'by an unknown user';
+}
+
+/** Returns when, and by whom or what, a Service was suspended: `suspended 2026-01-31T18:00:00Z by alice`. */
+export function suspendedText(suspension: Suspension): string {
+  const { createdAt } = suspension;
+  return `suspended ${createdAt === null ? '' : `${timestampOf(createdAt)} `}${suspendedByText(suspension)}`;
+}
+
+/** The annotation in which the console names the user who requested a Suspension. The API server itself knows only the console's account. */
+export const MADE_BY_ANNOTATION = 'weir.dev/made-by';
+const MAX_MADE_BY_LENGTH = 128;
+
+/**
+ * Returns who made a Suspension object: the user in its annotation, else the field manager that wrote its spec, which is the program and
+ * not the user; null if neither is known. Users with the right to write Suspensions can write both, so neither is proof.
+ */
+export function madeByOf(annotation: string | undefined, fieldManager: string | undefined): string | null {
+  if (annotation !== undefined && annotation !== '') return annotation.slice(0, MAX_MADE_BY_LENGTH);
+  return fieldManager === undefined ? null : `an unknown user of ${fieldManager.slice(0, MAX_MADE_BY_LENGTH)}`;
 }

@@ -23,6 +23,7 @@ import {
 } from '../output/amounts.ts';
 import { colourizeFor, serviceStateText, toSingleLine } from '../output/ansi.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
+import { suspensionText } from '../output/suspension-text.ts';
 import { tableText } from '../output/table.ts';
 
 const EXAMPLES = `
@@ -58,10 +59,7 @@ export function explanationText(service: ServiceExplanation, colour: boolean): s
     `${paint('bold', `Service ${namespace}/${name}`)}: ${serviceStateText(paint, service)} (${reason})`,
     `  ${toSingleLine(message)}`,
     tenant === null ? '  tenant unknown (TenantConflict)' : `  tenant ${tenant}, ${policyText}`,
-    ...section(
-      'Cut off by',
-      service.suspensions.map((item) => suspensionText(item)),
-    ),
+    ...section('Cut off by', service.suspensions.map(suspensionText)),
     ...section('Conditions', conditionLines(service)),
     ...section(
       'Port errors',
@@ -80,12 +78,6 @@ export function explanationText(service: ServiceExplanation, colour: boolean): s
 
 function section(title: string, lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : ['', title, ...lines.map((line) => `  ${toSingleLine(line)}`)];
-}
-
-function suspensionText({ name, message, until, origin }: ServiceExplanation['suspensions'][number]): string {
-  const from = origin.kind === 'file' ? `, from ${origin.path}` : '';
-  const end = until === null ? 'until resumed' : `until ${until}`;
-  return `Suspension ${name}${from}, ${end}${message === '' ? '' : `: ${message}`}`;
 }
 
 function conditionLines({ conditions }: ServiceExplanation): string[] {

@@ -15,6 +15,7 @@ export const KIND_NAMES: Readonly<Record<Kind, readonly string[]>> = {
   services: ['services', 'service', 'svc'],
   proxies: ['proxies', 'proxy'],
   problems: ['problems', 'problem'],
+  suspensions: ['suspensions', 'suspension'],
 };
 
 const EXAMPLES = `
@@ -24,6 +25,7 @@ Examples:
   weir get services -w                   list, then print each Service that changes
   weir get services -o json | jq '.items[] | select(.state != "Programmed")'
   weir get problems                      every problem of the fleet
+  weir get suspensions                   who suspended which target, when and why
 
 The exit code of weir get problems is 1 if a problem of severity error exists.`;
 
@@ -40,9 +42,11 @@ interface GetOptions extends ServerOptions {
 export function addGet(program: Command, { terminal, finish }: CommandContext): void {
   program
     .command('get')
-    .description('list tenants, Services, proxies or problems')
+    .description('list tenants, Services, proxies, problems or Suspensions')
     .addArgument(
-      new Argument('<kind>', 'what to list: tenants, services (svc), proxies or problems').argParser(parseKind),
+      new Argument('<kind>', 'what to list: tenants, services (svc), proxies, problems or suspensions').argParser(
+        parseKind,
+      ),
     )
     .argument('[name]', 'show only the object with this name')
     .option('-n, --namespace <name>', 'show only this namespace (default: all namespaces)')

@@ -1,13 +1,14 @@
 // The tables of `weir get`.
-import type { FleetProblem } from '@weir/console';
+import type { FleetProblem, SuspensionItem } from '@weir/console';
 import type { ProxyView, ServiceView } from '@weir/model';
 import type { TenantItem } from '../client/responses.ts';
 import { bytesText, countText } from './amounts.ts';
 import { type Colourize, serviceStateText, stateText } from './ansi.ts';
 import { problemsText } from './problem-text.ts';
+import { SUSPENSION_COLUMNS } from './suspension-text.ts';
 import { type Column, rowsText, tableText } from './table.ts';
 
-export type Kind = 'tenants' | 'services' | 'proxies' | 'problems';
+export type Kind = 'tenants' | 'services' | 'proxies' | 'problems' | 'suspensions';
 
 /** An item of any kind. */
 export type ListItem = { readonly name?: string; readonly node?: string } & (
@@ -15,6 +16,7 @@ export type ListItem = { readonly name?: string; readonly node?: string } & (
   | ServiceView
   | ProxyView
   | FleetProblem
+  | SuspensionItem
 );
 
 /** Returns the text that identifies an item among the items of its kind: `shop/web` for a Service. */
@@ -34,6 +36,8 @@ export function identityOf(kind: Kind, item: ListItem): string {
       const { code, subject } = item as FleetProblem;
       return `${code}/${subject}`;
     }
+    case 'suspensions':
+      return (item as SuspensionItem).name;
   }
 }
 
@@ -46,6 +50,8 @@ export function inNamespace(kind: Kind, item: ListItem, namespace: string): bool
       return (item as ServiceView).namespace === namespace;
     case 'problems':
       return (item as FleetProblem).subject.includes(` ${namespace}/`);
+    case 'suspensions':
+      return (item as SuspensionItem).target.namespace === namespace;
     case 'proxies':
       return false;
   }
@@ -74,6 +80,8 @@ export function itemsText(kind: Kind, items: readonly ListItem[], options: ListT
       return text([...proxyColumns(paint), ...(isWide ? WIDE_PROXY_COLUMNS : [])], items as readonly ProxyView[]);
     case 'problems':
       return problemsText(items as readonly FleetProblem[], paint) || 'No problems.\n';
+    case 'suspensions':
+      return items.length === 0 ? 'No Suspensions.\n' : text(SUSPENSION_COLUMNS, items as readonly SuspensionItem[]);
   }
 }
 

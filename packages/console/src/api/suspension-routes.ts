@@ -32,9 +32,11 @@ export function suspensionRoutes(app: FastifyInstance, context: RouteContext): v
     {
       config: { access: 'scoped' },
       schema: {
-        summary: 'Suspensions with target, end and origin',
+        summary: 'Suspensions with target, end, origin and author',
         querystring: optionalProperties(),
-        response: responseSchemas('`items`: name, target, message, until, reason, inForce, origin'),
+        response: responseSchemas(
+          '`items`: name, target, message, until, reason, inForce, origin, createdAt, madeBy, rule',
+        ),
       },
     },
     async (request) => {

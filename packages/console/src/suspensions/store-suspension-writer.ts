@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isInForce, type Suspension } from '@weir/model';
+import { isInForce, type Suspension, suspendedByText } from '@weir/model';
 import type { Clock } from '@weir/runtime';
 import type { SuspensionStore } from '@weir/store';
 import { ApiError } from '../api/api-error.ts';
@@ -24,10 +24,7 @@ export function storeSuspensionWriter({ suspensionStore, clock }: StoreSuspensio
       const before = suspensions.find((suspension) => suspension.origin.kind === 'store' && suspension.name === name);
       const now = clock.now();
       if (before !== undefined && isInForce(before, now) && !mayReplace(before, request)) {
-        throw alreadySuspendedError(
-          name,
-          'and may be from another user (the store does not record who created a Suspension)',
-        );
+        throw alreadySuspendedError(name, `and was made ${suspendedByText(before)}`);
       }
       const suspension = suspensionForRequest(request, { name, before, now });
       await suspensionStore.put(suspension);
@@ -42,11 +39,16 @@ export function storeSuspensionWriter({ suspensionStore, clock }: StoreSuspensio
 }
 
 /**
- * Whether a request may replace the Suspension `before`. True if the request changes nothing, if it sets `replace`, or if there is no
- * authentication (`requestedBy` is null), because all users then count as one user.
+ * Whether a request may replace the Suspension `before`. True if the same user made it, if the request changes nothing, if it sets
+ * `replace`, or if there is no authentication (`requestedBy` is null), because all users then count as one user.
  */
 function mayReplace(before: Suspension, { requestedBy, replace, message, until }: SuspensionRequest): boolean {
-  return replace || requestedBy === null || (before.message === message && before.until === until);
+  return (
+    replace ||
+    requestedBy === null ||
+    before.madeBy === requestedBy ||
+    (before.message === message && before.until === until)
+  );
 }
 
 interface ExistingSuspension {
@@ -56,7 +58,7 @@ interface ExistingSuspension {
 }
 
 function suspensionForRequest(
-  { target, message, until }: SuspensionRequest,
+  { target, message, until, requestedBy }: SuspensionRequest,
   { name, before, now }: ExistingSuspension,
 ): Suspension {
   return {
@@ -68,6 +70,7 @@ function suspensionForRequest(
     reason: 'SuspendedByOperator',
     origin: { kind: 'store' },
     createdAt: before?.createdAt ?? now,
+    ...(requestedBy === null ? {} : { madeBy: requestedBy }),
   };
 }
 

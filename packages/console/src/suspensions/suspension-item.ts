@@ -12,6 +12,10 @@ export interface SuspensionItem {
   readonly inForce: boolean;
   readonly origin: SuspensionOrigin;
   readonly createdAt: string | null;
+  /** The user who made the Suspension, or the program if only the program is known; null if a rule made the Suspension, or if unknown. */
+  readonly madeBy: string | null;
+  /** The rule that made the Suspension, with its figures; null if a person made the Suspension. */
+  readonly rule: string | null;
 }
 
 export function suspensionItemFor(suspension: Suspension, now: number): SuspensionItem {
@@ -24,6 +28,8 @@ export function suspensionItemFor(suspension: Suspension, now: number): Suspensi
     inForce: isInForce(suspension, now),
     origin: suspension.origin,
     createdAt: rfc3339(suspension.createdAt),
+    madeBy: suspension.madeBy ?? null,
+    rule: suspension.rule ?? null,
   };
 }
 

@@ -1,13 +1,18 @@
 import { createHash } from 'node:crypto';
-import type { Suspension, SuspensionTarget } from '@weir/model';
+import { authorOf, MADE_BY_ANNOTATION, madeByOf, type Suspension, type SuspensionTarget } from '@weir/model';
 import type { SuspensionRequest } from './suspension-writer.ts';
 
 export const SUSPENSION_RESOURCE = { group: 'weir.dev', version: 'v1alpha1', plural: 'suspensions' } as const;
 
 /** The fields of a Suspension object that the console reads. */
 export interface SuspensionManifest {
-  readonly metadata: { readonly uid: string; readonly name: string; readonly creationTimestamp?: string };
-  readonly spec?: { readonly until?: string };
+  readonly metadata: {
+    readonly uid: string;
+    readonly name: string;
+    readonly creationTimestamp?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec?: { readonly until?: string; readonly rule?: string };
 }
 
 /** The target of a Suspension in the JSON of the Suspension object and of the console's API. */
@@ -29,8 +34,6 @@ export function targetToJson(target: SuspensionTarget): TargetJson {
   }
 }
 
-/** The annotation that names the user who requested the Suspension. The API server itself knows only the console's account. */
-const MADE_BY_ANNOTATION = 'weir.dev/made-by';
 const FIELD_MANAGER = 'weir-console';
 /** The API server's limit for the name of a field manager. */
 const MAX_FIELD_MANAGER_LENGTH = 128;
@@ -69,7 +72,7 @@ export function suspensionForObject(
   object: SuspensionManifest,
   { target, message, until }: SuspensionRequest,
 ): Suspension {
-  const { uid, name, creationTimestamp } = object.metadata;
+  const { uid, name, creationTimestamp, annotations = {} } = object.metadata;
   const createdAt = creationTimestamp === undefined ? Number.NaN : Date.parse(creationTimestamp);
   return {
     uid,
@@ -80,6 +83,8 @@ export function suspensionForObject(
     reason: 'SuspendedByOperator',
     origin: { kind: 'kubernetes' },
     createdAt: Number.isNaN(createdAt) ? null : createdAt,
+    // The same text as the controller's, so that the controller need not write the entry again.
+    ...authorOf({ madeBy: madeByOf(annotations[MADE_BY_ANNOTATION], FIELD_MANAGER), rule: object.spec?.rule ?? null }),
   };
 }
 

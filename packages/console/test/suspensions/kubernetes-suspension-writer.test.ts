@@ -24,6 +24,7 @@ test('applies the Suspension object, then writes an entry with its UID to the st
   });
   const suspension = await server.writer.suspend(REQUEST);
   assert.equal(suspension.uid, 'uid-1');
+  assert.equal(suspension.madeBy, 'alice');
   assert.deepEqual(suspension.origin, { kind: 'kubernetes' });
   assert.deepEqual((await server.store.suspensions.read()).suspensions, [suspension]);
   const [request] = server.requests;
@@ -52,12 +53,17 @@ test('replaces an entry of the store that another user may have made only if req
   await using server = await startTestApiServer(() => [503, {}]);
   const { uid } = await server.writer.suspend(REQUEST);
   assert.equal((await server.writer.suspend(REQUEST)).uid, uid, 'an equal request is accepted');
+  assert.equal(
+    (await server.writer.suspend({ ...REQUEST, message: 'Stop, please.' })).uid,
+    uid,
+    'alice changes her own',
+  );
   const other = { ...REQUEST, message: 'Stop it!', requestedBy: 'bob' };
-  await assert.rejects(server.writer.suspend(other), { code: 'AlreadySuspended' });
+  await assert.rejects(server.writer.suspend(other), { code: 'AlreadySuspended', message: /was made by alice;/ });
   assert.equal((await server.writer.suspend({ ...other, replace: true })).uid, uid);
   assert.deepEqual(
-    (await server.store.suspensions.read()).suspensions.map(({ message }) => message),
-    ['Stop it!'],
+    (await server.store.suspensions.read()).suspensions.map(({ message, madeBy }) => [message, madeBy]),
+    [['Stop it!', 'bob']],
   );
 });
 

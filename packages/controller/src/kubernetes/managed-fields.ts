@@ -13,6 +13,12 @@ export interface ManagedFields {
   readonly fieldsV1?: Json;
 }
 
+/** Returns the entries of a raw object; none if the object is not as the API server writes it. */
+export function managedFieldsOf(raw: unknown): readonly ManagedFields[] {
+  const metadata = isObject(raw) && isObject(raw.metadata) ? raw.metadata : {};
+  return Array.isArray(metadata.managedFields) ? metadata.managedFields.filter(isObject) : [];
+}
+
 /** The path of the addresses in the status of a Service. */
 export const INGRESS_FIELD: readonly string[] = ['f:status', 'f:loadBalancer', 'f:ingress'];
 
@@ -32,4 +38,15 @@ export function isAppliedBy(
   return managedFields.some(
     (each) => each.manager === manager && each.operation === 'Apply' && ownsStatusField(each, path),
   );
+}
+
+/**
+ * Returns the manager that changed the spec of a raw object last, such as `kubectl-create`; undefined if no entry has a manager, for
+ * example because the object is from a file.
+ */
+export function specManagerOf(raw: unknown): string | undefined {
+  const ofSpec = managedFieldsOf(raw).filter(
+    ({ manager, fieldsV1 }) => typeof manager === 'string' && isObject(fieldsV1) && isObject(fieldsV1['f:spec']),
+  );
+  return ofSpec.sort((a, b) => String(a.time ?? '').localeCompare(String(b.time ?? ''))).at(-1)?.manager;
 }

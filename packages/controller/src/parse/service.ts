@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServiceObject, ServicePort } from '@weir/model';
-import { INGRESS_FIELD, isAppliedBy, type ManagedFields } from '../kubernetes/managed-fields.ts';
+import { INGRESS_FIELD, isAppliedBy, managedFieldsOf } from '../kubernetes/managed-fields.ts';
 import type { Fields, TextFormat } from './fields.ts';
-import { DNS_LABEL, IP_ADDRESS, isObject, PORT, parseTimestamp } from './fields.ts';
+import { DNS_LABEL, IP_ADDRESS, PORT, parseTimestamp } from './fields.ts';
 import { type ParseResult, parseObject, readNamespacedMeta, WEIR_PREFIX } from './parse-object.ts';
 
 const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'] as const;
@@ -130,9 +130,4 @@ function readNoProxySince(fields: Fields): number | undefined {
     .objects('conditions')
     .find((each) => each.text('type') === PROGRAMMED && each.text('reason') === 'NoProxy');
   return parseTimestamp(condition?.text('lastTransitionTime') ?? '');
-}
-
-function managedFieldsOf(raw: unknown): readonly ManagedFields[] {
-  const metadata = isObject(raw) && isObject(raw.metadata) ? raw.metadata : {};
-  return Array.isArray(metadata.managedFields) ? metadata.managedFields.filter(isObject) : [];
 }

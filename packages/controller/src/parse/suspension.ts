@@ -1,4 +1,5 @@
-import type { SuspensionObject, SuspensionTarget } from '@weir/model';
+import { MADE_BY_ANNOTATION, madeByOf, type SuspensionObject, type SuspensionTarget } from '@weir/model';
+import { specManagerOf } from '../kubernetes/managed-fields.ts';
 import type { Fields } from './fields.ts';
 import { DNS_LABEL, DNS_SUBDOMAIN, LABEL_TEXT, parseTimestamp, TIMESTAMP } from './fields.ts';
 import { type ParseResult, parseObject, readMeta } from './parse-object.ts';
@@ -10,12 +11,14 @@ export function parseSuspension(raw: unknown): ParseResult<SuspensionObject> {
     const spec = fields.object('spec');
     spec.refuseUnknown(['target', 'message', 'until', 'rule']);
     const until = spec.text('until', TIMESTAMP);
+    const meta = readMeta(fields, { name: DNS_SUBDOMAIN, labels: false });
     return {
-      ...readMeta(fields, { name: DNS_SUBDOMAIN, labels: false }),
+      ...meta,
       target: readTarget(spec.object('target')),
       message: spec.text('message') ?? '',
       until: until === null ? null : (parseTimestamp(until) ?? null),
       rule: spec.text('rule'),
+      madeBy: madeByOf(meta.annotations[MADE_BY_ANNOTATION], specManagerOf(raw)),
     };
   });
 }

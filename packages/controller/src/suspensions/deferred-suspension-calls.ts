@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isInForce, type Suspension, type SuspensionObject } from '@weir/model';
+import { authorOf, isInForce, type Suspension, type SuspensionObject } from '@weir/model';
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import type { SuspensionStore } from '@weir/store';
 import { forEachConcurrently } from '../kubernetes/concurrent-calls.ts';
@@ -161,6 +161,7 @@ export function planAdoption(request: Suspension, found: SuspensionObject, now: 
     reason: rule === null ? 'SuspendedByOperator' : 'SuspendedByRule',
     origin: { kind: 'kubernetes' },
     createdAt,
+    ...authorOf(found),
   };
   if (!isDeepStrictEqual({ ...target }, { ...request.target })) {
     return {

@@ -1,4 +1,4 @@
-import type { Suspension, SuspensionObject, SuspensionTarget } from '@weir/model';
+import { MADE_BY_ANNOTATION, type Suspension, type SuspensionObject, type SuspensionTarget } from '@weir/model';
 import { FIELD_MANAGER, type Json, type KubeApi, WEIR_API_PATH, WEIR_API_VERSION } from '../kubernetes/kube-api.ts';
 import { KubeApiError } from '../kubernetes/kube-api-error.ts';
 import { parseSuspension } from '../parse/suspension.ts';
@@ -48,10 +48,11 @@ export class KubernetesSuspensionObjects implements SuspensionObjectWriter {
   }
 }
 
-function objectFor({ name, target, message, until }: Suspension): Json {
+function objectFor({ name, target, message, until, madeBy }: Suspension): Json {
   const end = until === null ? {} : { until: new Date(until).toISOString() };
   const spec = { target: targetFor(target), message, ...end };
-  return { apiVersion: WEIR_API_VERSION, kind: 'Suspension', metadata: { name }, spec };
+  const metadata = { name, ...(madeBy === undefined ? {} : { annotations: { [MADE_BY_ANNOTATION]: madeBy } }) };
+  return { apiVersion: WEIR_API_VERSION, kind: 'Suspension', metadata, spec };
 }
 
 function targetFor(target: SuspensionTarget): Json {

@@ -36,6 +36,8 @@ describe('Suspensions on a real API server', requireProgram('etcd', 'kube-apiser
       assert.deepEqual(await inForce(), ['stays']);
       assert.match(await cluster.kubectl('get', 'suspensions', '-o', 'name'), /^suspension.weir.dev\/stays\n$/);
     });
+    const [stays] = (await second.store.suspensions.read()).suspensions;
+    assert.match(stays?.madeBy ?? '', /^an unknown user of [a-z-]+$/);
     await cluster.kubectl('delete', 'suspension', 'stays');
     await eventually(async () => assert.deepEqual(await inForce(), []));
     assert.ok(second.controller.isLeader);
@@ -51,6 +53,7 @@ describe('Suspensions on a real API server', requireProgram('etcd', 'kube-apiser
       message: 'Stop.',
       until,
       reason: 'SuspendedByOperator',
+      madeBy: 'alice',
     } as const;
     await store.suspensions.put({ ...requested, uid: 'request-1', origin: { kind: 'store' }, createdAt: Date.now() });
     await using running = startRunningController(cluster, { store });

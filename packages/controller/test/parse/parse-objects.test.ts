@@ -192,6 +192,22 @@ describe('a Suspension', () => {
     assert.deepEqual([object?.message, object?.rule], ['abuse', null]);
   });
 
+  test('has the user of its annotation, else the program that wrote its spec last', () => {
+    const spec = { target: { type: 'Tenant', tenant: 'shop' } };
+    const madeBy = (more: object): string | null | undefined =>
+      parseSuspension({ metadata: { uid: 's', name: 'x', ...more }, spec }).object?.madeBy;
+    const entry = (manager: string, time: string, fields: object): object => ({ manager, time, fieldsV1: fields });
+    const managedFields = [
+      entry('kubectl-edit', '2026-01-02T00:00:00Z', { 'f:spec': {} }),
+      entry('kubectl-create', '2026-01-01T00:00:00Z', { 'f:spec': {} }),
+      entry('kubectl-label', '2026-01-03T00:00:00Z', { 'f:metadata': {} }),
+    ];
+    assert.equal(madeBy({ annotations: { 'weir.dev/made-by': 'alice' }, managedFields }), 'alice');
+    assert.equal(madeBy({ managedFields }), 'an unknown user of kubectl-edit');
+    assert.equal(madeBy({}), null);
+    assert.equal(madeBy({ managedFields: 'x' }), null);
+  });
+
   test('is refused if its target has fields that its type does not use', () => {
     const target = { type: 'Tenant', tenant: 'shop', service: 'web' };
     assert.deepEqual(messages(parseSuspension(suspension({ target }))), [

@@ -2,7 +2,7 @@
 
 import { codePointByteLength, joinItems, joinSentences } from '../message-text.ts';
 import { DEGRADED_REASONS, type DegradedReason, type ProgrammedReason } from '../reason.ts';
-import type { Suspension } from '../suspension.ts';
+import { type Suspension, suspendedText } from '../suspension.ts';
 import type { ServiceEntry, StatusReason } from '../table/entry.ts';
 import { noNodesMessage } from '../translate/allocate/placement-messages.ts';
 import { timestampOf } from '../usage/period.ts';
@@ -128,11 +128,12 @@ function degradedConditionFor(entry: ServiceEntry, facts: ConditionInput): Condi
 }
 
 function suspendedConditionFor(suspension: Suspension): Condition {
+  const message = suspension.message || `cut off by Suspension "${suspension.name}"; ask the operator of the fleet`;
   return {
     type: 'Suspended',
     status: 'True',
     reason: suspension.reason,
-    message: suspension.message || `cut off by Suspension "${suspension.name}"; ask the operator of the fleet`,
+    message: `${message} (${suspendedText(suspension)})`,
   };
 }
 

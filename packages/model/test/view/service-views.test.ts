@@ -58,7 +58,8 @@ const CUTOFF: Suspension = {
   until: 2000,
   reason: 'SuspendedByOperator',
   origin: { kind: 'store' },
-  createdAt: null,
+  createdAt: Date.UTC(2026, 0, 31, 18),
+  madeBy: 'alice',
 };
 
 describe('the state of a Service', () => {
@@ -209,11 +210,12 @@ describe('the state of a Service', () => {
     assert.deepEqual(published(80), []);
   });
 
-  test('is Suspended while a suspension is in force, with its message, and keeps its address', () => {
+  test('is Suspended while a suspension is in force, with its message and author, and keeps its address', () => {
+    const TEXT = 'too much (suspended 2026-01-31T18:00:00Z by alice)';
     const fleet = fleetOf(SERVED, { suspensions: [CUTOFF] });
     const heartbeats = [heartbeatOf(fleet, 'n1', { listening: false })];
     const view = only(serviceViewsFor({ ...fleet, heartbeats }));
-    assert.deepEqual([view.state, view.reason, view.message], ['Suspended', 'SuspendedByOperator', 'too much']);
+    assert.deepEqual([view.state, view.reason, view.message], ['Suspended', 'SuspendedByOperator', TEXT]);
     assert.deepEqual(view.addresses, ['192.0.2.1']);
     assert.equal(only(serviceViewsFor({ ...fleet, heartbeats, now: 2000 })).state, 'Programmed');
   });

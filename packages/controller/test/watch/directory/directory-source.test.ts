@@ -206,7 +206,8 @@ test('does not count a Suspension as deleted while a broken file may hide it', a
   assert.ok(found);
   const origin = source.originOf(found);
   assert.deepEqual(origin, { kind: 'file', path: join(directory, 's.yaml') });
-  const removed = { ...found, origin, reason: 'SuspendedByOperator' } as const;
+  const { madeBy: _, rule: __, ...kept } = found;
+  const removed = { ...kept, origin, reason: 'SuspendedByOperator' } as const;
   assert.equal(await source.isDeleted(removed), false);
   manifests.write('s.yaml', `${suspension}  nonsense`);
   assert.equal(await (await manifests.open({ watched: false })).isDeleted(removed), false);
