@@ -85,7 +85,7 @@ export function serviceRoutes(app: FastifyInstance, context: RouteContext): void
           ),
           month: serviceRows?.reduce((total, row) => addCounters(total, row.counters), ZERO_COUNTERS) ?? null,
         }),
-        suspensions: suspensionItemsFor(fleet.suspensions, entry, clock.now()),
+        suspensions: suspensionItemsFor([...fleet.suspensions, ...watch.localSuspensions], entry, clock.now()),
         rate: currentRatesFor(history)?.services.get(entry.uid) ?? ZERO_RATE,
         points: ratePointsFor(history, { kind: 'service', id: entry.uid }),
       };
