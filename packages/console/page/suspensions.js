@@ -41,12 +41,13 @@ function suspensionItem(item, { onChange, onNotice }) {
   return {
     node: element('li', {}, element('b', {}, targetText(item.target)), details, button),
     update({ message, until, origin, createdAt, madeBy, rule, mayResume }) {
-      button.hidden = origin.kind === 'file' || !mayResume;
+      button.hidden = origin.kind === 'file' || origin.kind === 'local' || !mayResume;
       const end = until === null ? 'until resumed' : `until ${time(until)}`;
       const since = createdAt === null ? '' : `since ${time(createdAt)} `;
       const by = rule === null ? (madeBy ?? 'an unknown user') : `rule ${rule.replace(/^rule /, '')}`;
       const file = origin.kind === 'file' ? `defined in ${origin.path}, delete it there` : '';
-      setText(details, `${message} (${end}; ${file || `${since}by ${by}`})`);
+      const where = origin.kind === 'local' ? `, only on node ${origin.node}; resume it there` : '';
+      setText(details, `${message} (${end}; ${file || `${since}by ${by}${where}`})`);
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { Suspension } from './suspension.ts';
 import type { Endpoint, Protocol } from './table/entry.ts';
 
 /**
@@ -52,6 +53,8 @@ export interface Heartbeat {
   readonly transport?: string;
   /** The address of the admin server. Absent if the server does not listen, or if the proxy's version does not report the address. */
   readonly admin?: AdminAddress;
+  /** The suspensions that hold on this node only, made with `weir suspend --local`. Absent if there are none. */
+  readonly localSuspensions?: readonly Suspension[];
   /**
    * Why the reader cannot decode the heartbeat of a proxy with another version, and what to do. Absent if the heartbeat was decoded. If
    * present, all fields except `node` and `life` are empty.

@@ -13,7 +13,7 @@ export interface Suspension {
   /** Milliseconds since the epoch; null if the suspension holds until it is deleted. */
   readonly until: number | null;
   readonly reason: SuspendedReason;
-  /** Where an operator deletes the suspension: in the API server, in a file, or in the store. */
+  /** Where an operator deletes the suspension: in the API server, in a file, in the store, or on a node. */
   readonly origin: SuspensionOrigin;
   readonly createdAt: number | null;
   /** The user who made the suspension. Absent if a rule made it, or if the user is not known. */
@@ -25,7 +25,9 @@ export interface Suspension {
 export type SuspensionOrigin =
   | { readonly kind: 'kubernetes' }
   | { readonly kind: 'file'; readonly path: string }
-  | { readonly kind: 'store' };
+  | { readonly kind: 'store' }
+  /** Only this node's proxy knows the suspension, because an administrator made it on the node with `weir suspend --local`. */
+  | { readonly kind: 'local'; readonly node: string };
 
 /** The properties of a Service that decide whether a suspension stops the Service. */
 export interface SuspensionSubject {

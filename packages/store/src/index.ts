@@ -25,4 +25,5 @@ export { type RedisUser, redisUsersFor } from './redis/keys.ts';
 export { openRedisStore, type RedisStoreOptions } from './redis/open-redis-store.ts';
 export { REDIS_SETTINGS, redisAccessFrom, withRedisAccess } from './redis/redis-settings.ts';
 export { addStoreMetrics } from './store-metrics.ts';
+export { isSuspension } from './suspension-codec.ts';
 export { PERIOD_LENGTHS, type PeriodLength } from './usage-periods.ts';

@@ -1,6 +1,7 @@
 import { systemClock, UsageError, wait } from '@weir/runtime';
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import { type ConsoleClient, ConsoleError } from '../client/console-client.ts';
+import { askLocalProxies, type LocalOptions, localOption, stateOption } from '../client/local-proxies.ts';
 import type { ItemList } from '../client/responses.ts';
 import { clientFor, type ServerOptions, serverOption } from '../client/server-options.ts';
 import { type CommandContext, EXIT_OK, EXIT_PROBLEM } from '../command-context.ts';
@@ -32,7 +33,7 @@ The exit code of weir get problems is 1 if a problem of severity error exists.`;
 const LIST_FORMATS = [...OUTPUT_FORMATS, 'wide', 'name'] as const;
 type ListFormat = (typeof LIST_FORMATS)[number];
 
-interface GetOptions extends ServerOptions {
+interface GetOptions extends ServerOptions, LocalOptions {
   readonly namespace?: string;
   readonly allNamespaces?: true;
   readonly watch?: true;
@@ -53,14 +54,18 @@ export function addGet(program: Command, { terminal, finish }: CommandContext): 
     .option('-A, --all-namespaces', 'show all namespaces, the default')
     .option('-w, --watch', 'print each object that changes, until Ctrl-C')
     .addOption(new Option('-o, --output <format>', 'output format').choices(LIST_FORMATS).default('table'))
+    .addOption(localOption().conflicts('watch'))
+    .addOption(stateOption())
     .addOption(serverOption())
     .addHelpText('after', EXAMPLES)
     .action(async (kind: Kind, name: string | undefined, options: GetOptions) => {
       if (options.namespace !== undefined && kind === 'proxies')
         throw new UsageError('proxies have no namespace; omit -n');
+      if (options.local && kind !== 'suspensions')
+        throw new UsageError('--local is only for weir get suspensions; omit --local');
       const query = { kind, name, ...options };
       const client = clientFor(terminal, options);
-      const items = await fetchItems(client, query);
+      const items = options.local ? await localSuspensions(terminal, query) : await fetchItems(client, query);
       if (name !== undefined && items.length === 0) throw notFoundError(query);
       printItems(terminal, items, { ...options, kind, isUpdate: false });
       if (options.watch) await watchItems(client, { query, items, terminal });
@@ -79,8 +84,23 @@ interface Query extends GetOptions {
   readonly name: string | undefined;
 }
 
-async function fetchItems(client: ConsoleClient, { kind, name, namespace }: Query): Promise<readonly ListItem[]> {
-  const { items } = await client.get<ItemList<ListItem>>(`/api/v1/${kind}`);
+async function fetchItems(client: ConsoleClient, query: Query): Promise<readonly ListItem[]> {
+  const { items } = await client.get<ItemList<ListItem>>(`/api/v1/${query.kind}`);
+  return selectItems(items, query);
+}
+
+/** Returns the suspensions that the proxies of this machine have only for this node. */
+async function localSuspensions(terminal: Terminal, query: Query): Promise<readonly ListItem[]> {
+  const request = { method: 'GET', path: '/suspensions', query: {} } as const;
+  const { answers, failures } = await askLocalProxies(terminal, query, request);
+  for (const failure of failures) terminal.err(`weir: ${failure}\n`);
+  return selectItems(
+    answers.flatMap(({ items }) => items),
+    query,
+  );
+}
+
+function selectItems(items: readonly ListItem[], { kind, name, namespace }: Query): readonly ListItem[] {
   return items.filter(
     (item) =>
       (namespace === undefined || inNamespace(kind, item, namespace)) &&

@@ -2,24 +2,30 @@ import type { SuspensionItem } from '@weir/console';
 import { parseDuration } from '@weir/model';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ConsoleClient, ConsoleError } from '../client/console-client.ts';
+import { type LocalOptions, localOption, stateOption } from '../client/local-proxies.ts';
 import type { ItemList } from '../client/responses.ts';
 import { clientFor, type ServerOptions, serverOption } from '../client/server-options.ts';
 import { isSameTarget, suspensionTargetFor, targetArguments, targetText } from '../client/target.ts';
 import { type CommandContext, EXIT_OK, EXIT_PROBLEM, type ExitCode } from '../command-context.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
+import { resumeLocally, suspendLocally } from './local-suspend.ts';
 
 const SUSPEND_EXAMPLES = `
 Examples:
   weir suspend uploader --message "You fill the link; call the platform team."
   weir suspend shop/web --message "Under attack" --for 10m
   weir suspend --namespace shop --message "Leaked credentials" --for 1h
+  sudo weir suspend uploader --message "Redis is away" --local
   weir suspend shop/web --message "Under attack" --for 5m --replace
 
 Every proxy refuses new connections of the target and resets the target's open connections. Other tenants are not
 affected. If you suspend a target again, the new message and end replace the message and end of your earlier Suspension.
---replace is needed to replace a Suspension of another user, or a Suspension that ends later than the new Suspension.`;
+--replace is needed to replace a Suspension of another user, or a Suspension that ends later than the new Suspension.
 
-interface SuspendOptions extends ServerOptions {
+While the console or Redis does not answer, run the command with --local on each node. Such a suspension holds only on
+its node, even after a restart, until its end or \`weir resume --local\`.`;
+
+interface SuspendOptions extends ServerOptions, LocalOptions {
   readonly namespace?: string;
   readonly message: string;
   readonly for?: number;
@@ -27,7 +33,8 @@ interface SuspendOptions extends ServerOptions {
   readonly output: OutputFormat;
 }
 
-export function addSuspend(program: Command, { terminal }: CommandContext): void {
+export function addSuspend(program: Command, context: CommandContext): void {
+  const { terminal } = context;
   program
     .command('suspend')
     .description('cut off a tenant, a namespace or a Service at once')
@@ -43,11 +50,14 @@ export function addSuspend(program: Command, { terminal }: CommandContext): void
       '--replace',
       'also replace a Suspension of another user, or a Suspension that ends later than the new Suspension',
     )
+    .addOption(localOption())
+    .addOption(stateOption())
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', SUSPEND_EXAMPLES)
     .action(async (text: string | undefined, options: SuspendOptions) => {
       const target = suspensionTargetFor(text, options.namespace);
+      if (options.local) return suspendLocally(context, target, options);
       const until = options.for === undefined ? {} : { until: new Date(Date.now() + options.for).toISOString() };
       const body = { target, message: options.message, ...until };
       const path = `/api/v1/suspensions${options.replace === true ? '?replace=true' : ''}`;
@@ -73,26 +83,31 @@ Examples:
   weir resume uploader
   weir resume shop/web
   weir resume --namespace shop
+  sudo weir resume uploader --local
 
 The command deletes every Suspension of exactly this target. If weir standalone read a Suspension from a file, delete
 the Suspension in that file.`;
 
-interface ResumeOptions extends ServerOptions {
+interface ResumeOptions extends ServerOptions, LocalOptions {
   readonly namespace?: string;
   readonly output: OutputFormat;
 }
 
-export function addResume(program: Command, { terminal, finish }: CommandContext): void {
+export function addResume(program: Command, context: CommandContext): void {
+  const { terminal, finish } = context;
   program
     .command('resume')
     .description('end the cut-off of a tenant, a namespace or a Service')
     .argument('[target]', 'TENANT or NAMESPACE/SERVICE')
     .addOption(namespaceOption())
+    .addOption(localOption())
+    .addOption(stateOption())
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', RESUME_EXAMPLES)
     .action(async (text: string | undefined, options: ResumeOptions) => {
       const target = suspensionTargetFor(text, options.namespace);
+      if (options.local) return resumeLocally(context, target, options);
       const client = clientFor(terminal, options);
       const { items } = await client.get<ItemList<SuspensionItem>>('/api/v1/suspensions');
       const targeted = items.filter((item) => isSameTarget(target, item.target));

@@ -9,14 +9,18 @@ import type { Column } from './table.ts';
 export function suspensionText(item: SuspensionItem): string {
   const { name, message, createdAt, origin } = item;
   const since = createdAt === null ? '' : ` since ${createdAt}`;
-  const from = origin.kind === 'file' ? `, from ${origin.path}` : '';
+  const from =
+    origin.kind === 'file' ? `, from ${origin.path}` : origin.kind === 'local' ? `, only on node ${origin.node}` : '';
   return `Suspension ${name} ${authorText(item)}${since}${from}, ${endText(item)}${message === '' ? '' : `: ${message}`}`;
 }
 
 /** The columns of `weir get suspensions`. */
 export const SUSPENSION_COLUMNS: readonly Column<SuspensionItem>[] = [
   { title: 'NAME', value: ({ name }) => name },
-  { title: 'TARGET', value: ({ target }) => targetText(target) },
+  {
+    title: 'TARGET',
+    value: ({ target, origin }) => `${targetText(target)}${origin.kind === 'local' ? ` on node ${origin.node}` : ''}`,
+  },
   { title: 'SINCE', value: ({ createdAt }) => createdAt ?? '-' },
   { title: 'UNTIL', value: (item) => endText(item).replace(/^until /, '') },
   {

@@ -12,6 +12,7 @@ export type ApiErrorCode =
   | 'AlreadySuspended'
   | 'OriginIsFile'
   | 'OriginIsKubernetes'
+  | 'OriginIsLocal'
   | 'TooManyWatchers'
   | 'UnsupportedMediaType'
   | 'StoreAway'
@@ -32,6 +33,7 @@ const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   AlreadySuspended: 409,
   OriginIsFile: 409,
   OriginIsKubernetes: 409,
+  OriginIsLocal: 409,
   UnsupportedMediaType: 415,
   Internal: 500,
   StoreAway: 503,

@@ -40,7 +40,7 @@ export function suspensionRoutes(app: FastifyInstance, context: RouteContext): v
       },
     },
     async (request) => {
-      const { suspensions } = await store.suspensions.read();
+      const suspensions = [...(await store.suspensions.read()).suspensions, ...watch.localSuspensions];
       // Without a table only users who may view the whole fleet see Suspensions, because the scope of other users depends on the table.
       const isVisible = (await request.caller.canViewFleet()) ? () => true : await visibilityFor(request);
       return { items: suspensions.filter(isVisible).map((suspension) => suspensionItemFor(suspension, clock.now())) };
@@ -85,6 +85,11 @@ export function suspensionRoutes(app: FastifyInstance, context: RouteContext): v
       const { suspensions } = await store.suspensions.read();
       const named = suspensions.filter((suspension) => suspension.name === name);
       const suspension = named.find(({ origin }) => origin.kind !== 'file') ?? named[0];
+      const local = watch.localSuspensions.find((each) => each.name === name);
+      if (suspension === undefined && local?.origin.kind === 'local') {
+        const message = `Suspension "${name}" was made on node ${local.origin.node} and holds only there; run \`weir resume ${resumeArguments(local)} --local\` on this node`;
+        throw new ApiError('OriginIsLocal', message);
+      }
       if (suspension === undefined)
         throw new ApiError('NotFound', `there is no Suspension "${name}"; GET /api/v1/suspensions lists them`);
       if (suspension.origin.kind === 'file') {
@@ -114,5 +119,17 @@ export function suspensionRoutes(app: FastifyInstance, context: RouteContext): v
     // A user who may not see the target must not learn from the response whether the target exists.
     const scope = await caller.scopeWithin(namespacesIn(watch.table));
     if (isTargetVisible(scope, request.target, watch.table)) refuseUnknownTarget(request.target, watch.table);
+  }
+}
+
+/** Returns the target as `weir resume` takes it. */
+function resumeArguments({ target }: Suspension): string {
+  switch (target.kind) {
+    case 'tenant':
+      return target.tenant;
+    case 'namespace':
+      return `--namespace ${target.namespace}`;
+    case 'service':
+      return `${target.namespace}/${target.service}`;
   }
 }

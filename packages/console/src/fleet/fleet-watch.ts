@@ -103,6 +103,14 @@ export class FleetWatch {
     return this.#suspensions;
   }
 
+  /** The suspensions that hold on one node only, from the last heartbeats. During an upgrade, two proxies of a node report the same. */
+  get localSuspensions(): readonly Suspension[] {
+    const byUid = new Map<string, Suspension>();
+    for (const { localSuspensions = [] } of this.#heartbeats)
+      for (const suspension of localSuspensions) byUid.set(suspension.uid, suspension);
+    return [...byUid.values()];
+  }
+
   get position(): TablePosition | null {
     return this.#position;
   }

@@ -2,8 +2,19 @@
 // user and root can open this socket.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createHttpServer, errorMessage, type Logger, listenOnUnixSocket, type UnixSocket } from '@weir/runtime';
+import {
+  LOCAL_SUSPENSION_PATHS,
+  type LocalSuspensionAccess,
+  respondToLocalSuspension,
+} from './local-suspension-requests.ts';
 
 const MAX_PROFILE_SECONDS = 60;
+
+const METHODS: Readonly<Record<string, 'GET' | 'POST'>> = {
+  '/profile': 'POST',
+  '/drain': 'POST',
+  ...LOCAL_SUSPENSION_PATHS,
+};
 
 export interface LocalAdminOptions {
   readonly path: string;
@@ -12,6 +23,7 @@ export interface LocalAdminOptions {
   profile(worker: number, durationMs: number): Promise<string> | undefined;
   /** Starts the drain, as SIGTERM does. */
   drain(): void;
+  readonly suspensions: LocalSuspensionAccess;
   readonly log: Logger;
 }
 
@@ -55,10 +67,19 @@ async function responseFor(request: IncomingMessage, state: LocalAdminState): Pr
   const url = target.startsWith('//') ? null : URL.parse(target, 'http://local');
   if (url === null) return errorResponse(400, 'the request target is not a path');
   const { pathname, searchParams } = url;
-  if (pathname !== '/profile' && pathname !== '/drain')
-    return errorResponse(404, `unknown path ${pathname}: expected POST /profile?worker=0&seconds=5 or POST /drain`);
-  if (request.method !== 'POST') return errorResponse(405, `method not allowed: use POST ${pathname}`);
-  return pathname === '/profile' ? profile(searchParams, state) : drain(state);
+  const method = METHODS[pathname];
+  if (method === undefined)
+    return errorResponse(
+      404,
+      `unknown path ${pathname}: expected POST /profile?worker=0&seconds=5 or POST /drain, POST /suspend, POST /resume or GET /suspensions`,
+    );
+  if (request.method !== method) return errorResponse(405, `method not allowed: use ${method} ${pathname}`);
+  if (pathname === '/profile') return profile(searchParams, state);
+  if (pathname === '/drain') return drain(state);
+  const outcome = await respondToLocalSuspension(pathname, searchParams, state.suspensions);
+  return outcome.status === 200
+    ? { status: 200, body: `${JSON.stringify(outcome.response)}\n` }
+    : errorResponse(outcome.status, outcome.error);
 }
 
 function drain({ drain: begin, log }: LocalAdminOptions): LocalAdminResponse {

@@ -3,6 +3,7 @@ import type { Clock, HostPort } from '@weir/runtime';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
 import type { UsageFlusher } from '../metering/usage-flusher.ts';
 import type { ListenerReconciler } from '../supervisor/listeners/listener-reconciler.ts';
+import type { LocalSuspensions } from '../supervisor/local-suspensions.ts';
 import type { ProxySettings } from '../supervisor/proxy-settings.ts';
 import type { Suspensions } from '../supervisor/table/suspensions.ts';
 import type { TableDistributor } from '../supervisor/table/table-distributor.ts';
@@ -18,6 +19,7 @@ export interface ProxyStatusOptions {
   readonly slots: SlotRegistry;
   readonly table: TableDistributor;
   readonly suspensions: Suspensions;
+  readonly localSuspensions: LocalSuspensions | undefined;
   readonly listeners: ListenerReconciler;
   readonly takeover: NodeTakeover;
   readonly flusher: UsageFlusher;
@@ -73,6 +75,7 @@ export class ProxyStatus {
       slots,
       table,
       suspensions,
+      localSuspensions,
       listeners,
       takeover,
       pool,
@@ -85,6 +88,7 @@ export class ProxyStatus {
     const hostAdvice = append(settings.hostWarnings, adminWarning());
     const unhealthy = unhealthyReportFor(health);
     const admin = adminAddress();
+    const local = localSuspensions?.inForce ?? [];
     return {
       node,
       version,
@@ -99,6 +103,7 @@ export class ProxyStatus {
       connections: slots.activeConnections(),
       ...(unhealthy === undefined ? {} : { unhealthy }),
       ...(hostAdvice === undefined ? {} : { hostAdvice }),
+      ...(local.length === 0 ? {} : { localSuspensions: local }),
       ...(admin === undefined ? {} : { admin: { ...admin, tls: settings.adminTls !== undefined } }),
     };
   }

@@ -1,5 +1,6 @@
 // Creates the parts of a proxy's main thread and connects them. A callback may refer to parts that are created after
 // it, because no callback runs before the supervisor starts the worker pool.
+import { join } from 'node:path';
 import type { RouteKey, Suspension, TablePosition } from '@weir/model/data-plane';
 import { type Loop, standardOutput } from '@weir/runtime';
 import { Sealer } from '@weir/runtime/sealing';
@@ -20,6 +21,7 @@ import { HealthMonitor } from '../upstream/health/health-monitor.ts';
 import { DELAY_QUANTILES, type EventLoopDelayMonitor, startEventLoopDelayMonitor } from '../worker/event-loop-delay.ts';
 import { ListenerReconciler } from './listeners/listener-reconciler.ts';
 import { portProbeFor } from './listeners/port-probe.ts';
+import { LocalSuspensions } from './local-suspensions.ts';
 import type { ProxySettings } from './proxy-settings.ts';
 import type { StateDirectory } from './state-directory.ts';
 import { StateSaver } from './state-files.ts';
@@ -38,6 +40,8 @@ export interface ProxyComponents {
   readonly maglev: MaglevTables;
   readonly health: HealthMonitor;
   readonly suspensions: Suspensions;
+  /** Undefined if the proxy has no state directory. */
+  readonly localSuspensions: LocalSuspensions | undefined;
   readonly listeners: ListenerReconciler;
   readonly takeover: NodeTakeover;
   readonly flusher: UsageFlusher;
@@ -76,7 +80,8 @@ export function createComponents(
   };
   const onSuspensionsChanged = (inForce: readonly Suspension[]): void => {
     listeners.setSuspensions(inForce);
-    listeners.start();
+    // The suspensions of this node do not suffice: a listener that opens now might serve a tenant that is suspended in the store.
+    if (suspensions.known !== undefined) listeners.start();
   };
   const onMarkReached = (): void => {
     table.onMarkReached(pool.reached);
@@ -140,6 +145,18 @@ export function createComponents(
   const maglev = new MaglevTables({ routes, clock, post });
   const health = new HealthMonitor({ routes, clock, post, onChange: onStateChange });
   const suspensions = new Suspensions({ pool, now: () => clock.now(), onChange: onSuspensionsChanged });
+  const localSuspensions =
+    state &&
+    new LocalSuspensions({
+      path: join(state.directory, 'local-suspensions.json'),
+      node,
+      clock,
+      log: log.child({ part: 'local-suspensions' }),
+      onChange(inForce) {
+        suspensions.setLocal(inForce);
+        onStateChange();
+      },
+    });
   const tlsKeys = new TlsKeyChecker(fleetSecret && new Sealer(fleetSecret));
   const warnOfMissingSecret = createMissingSecretWarning({ fleetSecret, routes: () => routes, log });
   const listeners = new ListenerReconciler({
@@ -192,6 +209,7 @@ export function createComponents(
     slots,
     table,
     suspensions,
+    localSuspensions,
     listeners,
     takeover,
     flusher,
@@ -222,6 +240,7 @@ export function createComponents(
     maglev,
     health,
     suspensions,
+    localSuspensions,
     listeners,
     takeover,
     flusher,

@@ -8,6 +8,8 @@ import { openStateDirectory, type StateDirectory } from './state-directory.ts';
 import { Supervisor } from './supervisor.ts';
 
 const DEFAULT_DRAIN_MS = 30_000;
+/** How long a local suspension waits for the workers. A worker that takes longer is assumed to hang. */
+const APPLY_TIMEOUT_MS = 3_000;
 
 export interface RunningProxy {
   /** Resolves when the first table is applied and each of its listeners is open, allocated or reported as failed. */
@@ -86,20 +88,29 @@ async function openLocalAdminFor(
   proxy: Supervisor,
   { options, state, running }: { options: ProxyOptions; state: StateDirectory; running: RunningProxy },
 ): Promise<UnixSocket | undefined> {
-  const { workers, log, onDrain } = options;
+  const { node, workers, log, onDrain, clock = systemClock } = options;
+  const { pool, table, localSuspensions } = proxy.components;
+  if (localSuspensions === undefined) return undefined;
   const path = join(state.directory, 'admin.sock');
   try {
     return await openLocalAdmin({
       path,
       workers,
       log: log.child({ part: 'local-admin' }),
-      profile: (worker, durationMs) => proxy.components.pool.profile(worker, durationMs),
+      profile: (worker, durationMs) => pool.profile(worker, durationMs),
       drain: onDrain ?? (() => void running.close()),
+      suspensions: {
+        node,
+        suspensions: localSuspensions,
+        table: () => table.placed?.table,
+        untilApplied: () => pool.untilReached(pool.mark(), APPLY_TIMEOUT_MS),
+        now: () => clock.now(),
+      },
     });
   } catch (error) {
     log.warn(
       { path, reason: errorMessage(error) },
-      'failed to open the local admin socket; profiles and drains cannot be requested',
+      'failed to open the local admin socket; profiles, drains and local suspensions cannot be requested',
     );
     return undefined;
   }

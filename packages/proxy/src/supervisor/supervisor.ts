@@ -48,7 +48,7 @@ export class Supervisor {
       isDraining: () => this.#isDraining,
       onStateChange: () => this.#onStateChange(),
     });
-    const { listeners, pool, descriptors, liveness, eventLoopDelay, stateSaver } = this.components;
+    const { listeners, pool, descriptors, liveness, eventLoopDelay, stateSaver, localSuspensions } = this.components;
     const checkDescriptors = createDescriptorMonitor({ log: settings.log, open: () => descriptors.open });
     // The journal has a loop of its own, because a flush waits for a store that does not answer.
     this.#journalLoop = this.#createSecondLoop('journal', () => this.components.flusher.writeJournal());
@@ -60,6 +60,7 @@ export class Supervisor {
       eventLoopDelay.tick();
       checkDescriptors();
       stateSaver?.tick();
+      await localSuspensions?.sync();
       await this.#releaseAdminToSuccessor();
     });
     // A rejection of these promises must not end the process if the caller does not await them.
@@ -81,6 +82,7 @@ export class Supervisor {
     const { pool, takeover, flusher, heartbeatLoop } = this.components;
     pool.start();
     await takeover.start();
+    await this.components.localSuspensions?.sync();
     this.#restoreState();
     this.#follow().catch((error) => this.#failed.reject(error));
     this.#removeConnectionListener = this.#settings.store.onConnectionChange((state) => {
@@ -134,6 +136,7 @@ export class Supervisor {
     const reason = await flusher.finish(LAST_FLUSH_TIMEOUT_MS);
     if (reason !== undefined) log.warn({ reason }, 'failed to flush the last usage');
     await stateSaver?.close();
+    await this.components.localSuspensions?.close();
     eventLoopDelay.close();
     const { incarnation } = flusher;
     // If the removal fails, the heartbeat expires by itself.

@@ -3,9 +3,10 @@ import { statSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { silentLogger } from '@weir/runtime';
+import { silentLogger, systemClock } from '@weir/runtime';
 import { connectClient, echoServer, eventually, temporaryDirectory } from '@weir/testkit';
 import { openLocalAdmin } from '../../src/status/local-admin.ts';
+import { LocalSuspensions } from '../../src/supervisor/local-suspensions.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
@@ -66,6 +67,19 @@ test('takes one profile per worker at a time, and rejects a second request at on
     workers: 2,
     log: silentLogger(),
     drain: () => assert.fail('drained'),
+    suspensions: {
+      node: 'a',
+      suspensions: new LocalSuspensions({
+        path: join(state.path, 'local-suspensions.json'),
+        node: 'a',
+        clock: systemClock,
+        log: silentLogger(),
+        onChange: () => assert.fail('suspended'),
+      }),
+      table: () => undefined,
+      untilApplied: async () => assert.fail('suspended'),
+      now: () => systemClock.now(),
+    },
     profile() {
       const profile = Promise.withResolvers<string>();
       profiles.push(profile);

@@ -12,10 +12,11 @@ export interface SuspensionsOptions {
   readonly onChange: (suspensions: readonly Suspension[]) => void;
 }
 
-/** The suspensions in force, and the sequence number that all workers have applied. */
+/** The suspensions in force from the store and of this node, and the sequence number that all workers have applied. */
 export class Suspensions {
   readonly #options: SuspensionsOptions;
   #known: KnownSuspensions | undefined;
+  #local: readonly Suspension[] = [];
   readonly #unconfirmedSequences = new MarkTracker<number>();
   #applied = -1;
 
@@ -23,6 +24,7 @@ export class Suspensions {
     this.#options = options;
   }
 
+  /** The suspensions from the store or its copy on the disk; undefined before the first. */
   get known(): KnownSuspensions | undefined {
     return this.#known;
   }
@@ -33,13 +35,15 @@ export class Suspensions {
   }
 
   update(known: KnownSuspensions): void {
-    const { pool, onChange } = this.#options;
     this.#known = known;
-    // The workers get the suspensions before listeners are closed, so that they refuse connections that arrive while a
-    // listener is being closed.
-    pool.post(this.commandForNewWorker());
-    onChange(known.cutoffs);
-    this.#unconfirmedSequences.add(pool.mark(), known.sequence);
+    this.#send();
+    this.#unconfirmedSequences.add(this.#options.pool.mark(), known.sequence);
+  }
+
+  /** Replaces the suspensions that were made on this node. They hold in addition to the suspensions from the store. */
+  setLocal(suspensions: readonly Suspension[]): void {
+    this.#local = suspensions;
+    this.#send();
   }
 
   /** To be called when all workers have reached `mark`. */
@@ -48,6 +52,18 @@ export class Suspensions {
   }
 
   commandForNewWorker(): WorkerCommand {
-    return { kind: 'suspensions', suspensions: this.#known?.cutoffs ?? [], now: this.#options.now() };
+    return { kind: 'suspensions', suspensions: this.#all, now: this.#options.now() };
+  }
+
+  get #all(): readonly Suspension[] {
+    return [...(this.#known?.cutoffs ?? []), ...this.#local];
+  }
+
+  #send(): void {
+    const { pool, onChange } = this.#options;
+    // The workers get the suspensions before listeners are closed, so that they refuse connections that arrive while a
+    // listener is being closed.
+    pool.post(this.commandForNewWorker());
+    onChange(this.#all);
   }
 }
