@@ -1,4 +1,4 @@
-import { addCounters, monthOf, tenantViewsFor, ZERO_COUNTERS } from '@weir/model';
+import { addCounters, type Counters, dayOf, monthOf, tenantViewsFor, type UsageRow, ZERO_COUNTERS } from '@weir/model';
 import { StoreError } from '@weir/store';
 import type { FastifyInstance } from 'fastify';
 import { scopeOf } from '../access/authorization.ts';
@@ -71,8 +71,16 @@ export function serviceRoutes(app: FastifyInstance, context: RouteContext): void
       const entry = findServiceEntry(fleet.table, params.namespace, params.name);
       if (entry === undefined) throw unknownServiceError(params);
       // The usage in the response is null if the store is unreachable.
-      const rows = await store.usage.rows(monthOf(clock.now())).catch(undefinedIfStoreUnreachable);
-      const serviceRows = rows?.filter((row) => row.service === entry.uid);
+      const now = clock.now();
+      const [rows, todaysRows] = await Promise.all(
+        [store.usage.rows(monthOf(now)), store.usage.rows(dayOf(now), entry.tenant ?? undefined)].map((reading) =>
+          reading.catch(undefinedIfStoreUnreachable),
+        ),
+      );
+      const usageIn = (rowsOfPeriod: readonly UsageRow[] | undefined): Counters | null =>
+        rowsOfPeriod
+          ?.filter((row) => row.service === entry.uid)
+          .reduce((total, row) => addCounters(total, row.counters), ZERO_COUNTERS) ?? null;
       const history = sampler.history;
       // While two policies claim a tenant name, a Service keeps its tenant name, although that name may have a new owner. The user must not
       // see the new owner's data.
@@ -83,9 +91,10 @@ export function serviceRoutes(app: FastifyInstance, context: RouteContext): void
           tenant: tenantViewsFor(fleet, rows ?? []).find(
             (view) => view.name === entry.tenant && (isOperator || view.namespaces.includes(entry.namespace)),
           ),
-          month: serviceRows?.reduce((total, row) => addCounters(total, row.counters), ZERO_COUNTERS) ?? null,
+          month: usageIn(rows),
+          today: usageIn(todaysRows),
         }),
-        suspensions: suspensionItemsFor([...fleet.suspensions, ...watch.localSuspensions], entry, clock.now()),
+        suspensions: suspensionItemsFor([...fleet.suspensions, ...watch.localSuspensions], entry, now),
         rate: currentRatesFor(history)?.services.get(entry.uid) ?? ZERO_RATE,
         points: ratePointsFor(history, { kind: 'service', id: entry.uid }),
       };
