@@ -27,6 +27,7 @@ export * from './http/retry-budget.ts';
 export * from './http/route.ts';
 export * from './http/router.ts';
 export { httpRouteOf } from './http/service-route.ts';
+export { type Demand, DemandWindow } from './limits/demand-window.ts';
 export * from './limits/fleet-share.ts';
 export * from './limits/token-bucket.ts';
 export {

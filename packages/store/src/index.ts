@@ -14,7 +14,9 @@ export {
   HEARTBEAT_TTL_MS,
   MAX_BYTES_PER_REVISION,
   MAX_CHANGES_PER_REVISION,
+  MAX_LEASES_PER_EXCHANGE,
 } from './limits.ts';
+export { exchangeLeases, type LeaseContent, newLeaseContent } from './memory/memory-leases.ts';
 export { type MemoryFaults, MemoryStore, type MemoryStoreOptions } from './memory/memory-store.ts';
 export { openMemoryStore, type PersistentMemoryStoreOptions } from './memory/open-memory-store.ts';
 export { isSamePosition } from './position.ts';

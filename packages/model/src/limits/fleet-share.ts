@@ -71,20 +71,38 @@ export function unleasedShare(limit: number): number {
   return Math.min(limit, Math.max(1, Math.floor(limit / 10)));
 }
 
-const MIN_EXCHANGE_INTERVAL_MS = 100;
-const MAX_EXCHANGE_INTERVAL_MS = 1_000;
+export interface LeaseState {
+  readonly limit: number;
+  /** The claims of all members. */
+  readonly claims: readonly ShareClaim[];
+  /** What the member may use, what it wants, and the most that it may be using, at its last exchange. */
+  readonly share: number;
+  readonly wanted: number;
+  readonly held: number;
+}
+
+const CALM_INTERVAL_MS = 1_000;
+const TIGHT_INTERVAL_MS = 100;
+const UNSETTLED_INTERVAL_MS = 50;
 const TIGHT_PART = 0.8;
+const SETTLED_PART = 0.02;
 /** Each exchange returns the claims of all members. Above this number of members, exchanges are therefore less frequent. */
 const MAX_FREQUENT_MEMBERS = 20;
 
 /**
- * Returns after how many milliseconds a member exchanges the lease again: ten times per second if more than 80 % of the limit are needed,
- * otherwise once per second. With more than 20 members the interval grows in proportion to their number.
+ * Returns after how many milliseconds a member exchanges the lease again: 20 times per second while the lease is not settled, 10 times per
+ * second if more than 80 % of the limit are needed, otherwise once per second. With more than 20 members the interval grows in proportion
+ * to their number.
  */
-export function exchangeIntervalMs(limit: number, claims: readonly ShareClaim[]): number {
-  const isTight = sum(claims.map(({ demand }) => demand)) > TIGHT_PART * limit;
-  const interval = isTight ? MIN_EXCHANGE_INTERVAL_MS : MAX_EXCHANGE_INTERVAL_MS;
-  return interval * Math.max(1, claims.length / MAX_FREQUENT_MEMBERS);
+export function exchangeIntervalMs(lease: LeaseState): number {
+  const isTight = sum(lease.claims.map(({ demand }) => demand)) > TIGHT_PART * lease.limit;
+  const interval = !isSettled(lease) ? UNSETTLED_INTERVAL_MS : isTight ? TIGHT_INTERVAL_MS : CALM_INTERVAL_MS;
+  return interval * Math.max(1, lease.claims.length / MAX_FREQUENT_MEMBERS);
+}
+
+/** Reports whether a member has the share that it wants and uses no more, up to a 50th of the limit. */
+export function isSettled({ limit, share, wanted, held }: Omit<LeaseState, 'claims'>): boolean {
+  return Math.max(share, wanted, held) - Math.min(share, wanted) <= limit * SETTLED_PART;
 }
 
 /**
