@@ -89,9 +89,18 @@ function limitsBehind(reason: LimitReason, { service, tenant }: LimitedService):
     case 'connection-limit':
       return [...inPolicy('connections'), ...text(ofService?.connections, `${ANNOTATION_PREFIX}max-connections`)];
     case 'client-limit':
-      return text(ofService?.connectionsPerClient, `${ANNOTATION_PREFIX}max-connections-per-client`);
+      return [
+        ...text(ofService?.connectionsPerClient, `${ANNOTATION_PREFIX}max-connections-per-client`),
+        ...text(
+          ofService?.newConnectionsPerSecondPerClient,
+          `${ANNOTATION_PREFIX}new-connections-per-second-per-client`,
+        ),
+      ];
     case 'rate-limit':
-      return inPolicy('newConnectionsPerSecond');
+      return [
+        ...inPolicy('newConnectionsPerSecond'),
+        ...text(ofService?.newConnectionsPerSecond, `${ANNOTATION_PREFIX}new-connections-per-second`),
+      ];
     case 'too-many-requests':
       return [
         ...inPolicy('requestsPerSecond'),

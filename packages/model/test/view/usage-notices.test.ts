@@ -33,8 +33,14 @@ test('the message names the limits that are set, and the clients of the minute',
     'connections 5 in TenantPolicy "shop" and weir.dev/max-connections 3',
   );
   assert.equal(
-    limitIn(textOf('client-limit', { connections: 5 }, { connectionsPerClient: 2 })),
-    'weir.dev/max-connections-per-client 2',
+    limitIn(textOf('rate-limit', { newConnectionsPerSecond: 5 }, { newConnectionsPerSecond: 3 })),
+    'newConnectionsPerSecond 5 in TenantPolicy "shop" and weir.dev/new-connections-per-second 3',
+  );
+  assert.equal(
+    limitIn(
+      textOf('client-limit', { connections: 5 }, { connectionsPerClient: 2, newConnectionsPerSecondPerClient: 1 }),
+    ),
+    'weir.dev/max-connections-per-client 2 and weir.dev/new-connections-per-second-per-client 1',
   );
   assert.match(
     textOf('too-many-requests', { requestsPerSecond: 50 }, { requestsPerSecond: 9 }),
