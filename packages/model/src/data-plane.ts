@@ -91,6 +91,7 @@ export {
   tableToJson,
 } from './table/table.ts';
 export * from './usage/journal.ts';
+export * from './usage/limit-refusals.ts';
 export * from './usage/other-services.ts';
 export * from './usage/period.ts';
 export * from './usage/report.ts';

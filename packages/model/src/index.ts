@@ -47,3 +47,4 @@ export {
 } from './view/service-view.ts';
 export * from './view/service-views.ts';
 export * from './view/tenant-view.ts';
+export * from './view/usage-notices.ts';

@@ -5,13 +5,14 @@ import {
   allocationsFor,
   entriesOf,
   type Heartbeat,
+  limitRefusalMessage,
   NO_ALLOCATIONS,
   type ServiceView,
   type Snapshot,
   serviceViewsFor,
   translate,
   UNRESTRICTED_GRANTS,
-  withTrafficExhausted,
+  withNotices,
 } from '@weir/model';
 import { namespace, node, policy, port, secret, service, slice, snapshotOf } from './fixtures/snapshot.ts';
 
@@ -169,7 +170,18 @@ const CASES: Readonly<Record<string, () => ServiceView>> = {
     const more = service(PATH, { ports: ports(9_000), externalTrafficPolicy: 'Local', annotations: wish });
     const limited = policy(LONG, { limits: { services: 0 }, grants: { ...UNRESTRICTED_GRANTS, allowedPorts: [] } });
     const view = viewAfter([served, { services: [more], policies: [limited], nodes: NODES.slice(0, 3) }]);
-    return withTrafficExhausted(view, `tenant "${LONG}" has used up its month, ${'and so on, '.repeat(20)}`);
+    const notice = (message: string) => [{ reason: 'OverLimit', message }] as const;
+    const exhausted = notice(`tenant "${LONG}" has used up its month, ${'and so on, '.repeat(10)}`);
+    const refused = notice(
+      limitRefusalMessage(
+        { service: view.uid, minute: 29_000_000, reason: 'rate-limit', refused: 1e9, accepted: 1e9 },
+        { service: { settings: null }, tenant: { policy: LONG, limits: { newConnectionsPerSecond: 1e9 } } },
+      ),
+    );
+    return withNotices(view, {
+      byTenant: new Map([[view.tenant ?? '', exhausted]]),
+      byService: new Map([[view.uid, refused]]),
+    });
   },
 };
 

@@ -179,6 +179,11 @@ export interface UsageStore {
    */
   isSeeded(): Promise<boolean>;
   /**
+   * Returns when `seed` restored earlier usage, in milliseconds since the Unix epoch. Returns undefined if the ledger began empty or is
+   * closed, or if the time is unknown because an older version restored the ledger or the process has restarted with its state directory.
+   */
+  restoredAt(): Promise<number | undefined>;
+  /**
    * Writes month totals, bases and folded incarnations and opens the ledger, atomically. Returns `already` and does nothing if the ledger
    * is open.
    */

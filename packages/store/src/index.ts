@@ -9,6 +9,7 @@ export {
 } from './follow/follow-suspensions.ts';
 export type { PositionedTable } from './follow/follow-table.ts';
 export { type AppliedRevision, type FollowTableOptions, followTable } from './follow/follow-table.ts';
+export { RefusalWatch } from './follow/refusal-watch.ts';
 export {
   DEFAULT_KEPT_REVISIONS,
   HEARTBEAT_TTL_MS,

@@ -52,7 +52,7 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: RouteC
     },
     async (request) => {
       const scope = await scopeOf(request, watch);
-      const problems = problemsFor(watch.fleet(), watch.views(), watch.exhausted);
+      const problems = problemsFor(watch.fleet(), watch.views(), watch.notices);
       return { items: problems.filter((problem) => isProblemVisible(scope, problem)) };
     },
   );

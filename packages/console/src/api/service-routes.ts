@@ -88,6 +88,7 @@ export function serviceRoutes(app: FastifyInstance, context: RouteContext): void
       return {
         ...explanationFor(entry, {
           fleet,
+          notices: watch.notices,
           tenant: tenantViewsFor(fleet, rows ?? []).find(
             (view) => view.name === entry.tenant && (isOperator || view.namespaces.includes(entry.namespace)),
           ),

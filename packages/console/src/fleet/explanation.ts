@@ -18,7 +18,8 @@ import {
   type TenantView,
   trafficExhaustedMessage,
   type UnhealthyEndpoint,
-  withTrafficExhausted,
+  type UsageNotices,
+  withNotices,
 } from '@weir/model';
 
 /** The data that `weir explain` prints for one Service. */
@@ -57,6 +58,7 @@ interface PortEndpoints {
 
 export interface ExplanationContext {
   readonly fleet: FleetState;
+  readonly notices: UsageNotices;
   /** The tenant of the Service, if the user may see it. */
   readonly tenant: TenantView | undefined;
   /** Usage of the Service this month. Null if the store is unreachable; the tenant's traffic is then unknown, too. */
@@ -69,10 +71,11 @@ export function findServiceEntry(table: RoutingTable, namespace: string, name: s
   return entriesOf(table, 'service').find((entry) => entry.namespace === namespace && entry.name === name);
 }
 
-export function explanationFor(entry: ServiceEntry, { fleet, tenant, month, today }: ExplanationContext): Explanation {
+export function explanationFor(entry: ServiceEntry, context: ExplanationContext): Explanation {
+  const { fleet, tenant, month, today } = context;
   const subject = subjectFor('Service', entry);
   return {
-    ...withTrafficExhausted(serviceViewFor(entry, fleet), month === null ? undefined : exhaustedMessageFor(tenant)),
+    ...withNotices(serviceViewFor(entry, fleet), noticesFor(context)),
     settings: entry.settings,
     nodes: entry.nodes,
     endpointList: endpointListFor(entriesOf(fleet.table, 'endpoints').filter((chunk) => chunk.service === entry.uid)),
@@ -92,10 +95,13 @@ export function explanationFor(entry: ServiceEntry, { fleet, tenant, month, toda
   };
 }
 
-function exhaustedMessageFor(tenant: TenantView | undefined): string | undefined {
+/** Computes the notice about the tenant's traffic from the usage that the response contains, so that both agree. */
+function noticesFor({ tenant, month, notices: { byService } }: ExplanationContext): UsageNotices {
   const limit = tenant?.limits.trafficPerMonth;
-  const isExhausted = tenant !== undefined && limit !== undefined && tenant.used.trafficThisMonth >= limit;
-  return isExhausted ? trafficExhaustedMessage(tenant) : undefined;
+  if (month === null || tenant === undefined || limit === undefined || tenant.used.trafficThisMonth < limit)
+    return { byTenant: new Map(), byService };
+  const exhausted = { reason: 'OverLimit', message: trafficExhaustedMessage(tenant) } as const;
+  return { byTenant: new Map([[tenant.name, [exhausted]]]), byService };
 }
 
 /** Returns the unhealthy endpoints of the Service that proxies report. Skips draining proxies, because they accept no connections. */

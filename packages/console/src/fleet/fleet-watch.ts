@@ -5,6 +5,7 @@ import {
   type FleetState,
   type Heartbeat,
   monthOf,
+  NO_NOTICES,
   NodeSilence,
   ReportedViews,
   type RoutingTable,
@@ -13,9 +14,11 @@ import {
   type Suspension,
   type TablePosition,
   trafficExhaustedMessages,
+  type UsageNotices,
+  usageNoticesFor,
 } from '@weir/model';
 import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
-import { followSuspensions, followTable, type Store } from '@weir/store';
+import { followSuspensions, followTable, RefusalWatch, type Store } from '@weir/store';
 import { ApiError } from '../api/api-error.ts';
 
 export interface FleetWatchOptions {
@@ -32,7 +35,7 @@ const HEARTBEAT_POLL_INTERVAL_MS = 1_000;
  * Service.
  */
 const PENDING_POLL_INTERVAL_MS = 200;
-/** Time between two reads of the ledger. The ledger is read only if a tenant has a limit `trafficPerMonth`. */
+/** Time between two reads of the ledger. The month is read only if a tenant has a limit `trafficPerMonth`, a minute only once. */
 const USAGE_POLL_INTERVAL_MS = 5_000;
 /** Empty, because `ServiceViewTracker` keeps the previous addresses itself. */
 const NO_PREVIOUS_ADDRESSES: FleetState['previousAddresses'] = new Map();
@@ -51,8 +54,8 @@ export class FleetWatch {
   /** Remembers the addresses of each Service, because a Service keeps its last addresses as long as it has no new addresses. */
   readonly #viewTracker = new ServiceViewTracker();
   readonly #reportedViews = new ReportedViews();
-  /** The message for each tenant that has used up its traffic of this month. */
-  #exhausted: ReadonlyMap<string, string> = new Map();
+  readonly #refusals: RefusalWatch;
+  #notices = NO_NOTICES;
   readonly #silence = new NodeSilence();
   #views: readonly ServiceView[] = [];
   /** The addresses by Service UID, and the views from which this index was built. */
@@ -66,6 +69,7 @@ export class FleetWatch {
 
   constructor(options: FleetWatchOptions) {
     this.#options = options;
+    this.#refusals = new RefusalWatch(options.store.usage);
     this.#loops = [this.#followTable(), this.#followSuspensions(), this.#pollHeartbeats(), this.#pollUsage()];
   }
 
@@ -80,9 +84,9 @@ export class FleetWatch {
     await Promise.all([this.#readHeartbeats(), this.#readUsage()]);
   }
 
-  /** The message for each tenant that has used up its traffic of this month, by name of the tenant. */
-  get exhausted(): ReadonlyMap<string, string> {
-    return this.#exhausted;
+  /** What the ledger says about tenants and Services. */
+  get notices(): UsageNotices {
+    return this.#notices;
   }
 
   get isReady(): boolean {
@@ -148,7 +152,7 @@ export class FleetWatch {
     const views = this.#viewTracker.update({ ...this.fleet(), previousAddresses: NO_PREVIOUS_ADDRESSES });
     if (views !== this.#views) this.#hasPendingService = views.some((view) => view.state === 'Pending');
     this.#views = views;
-    return this.#reportedViews.withExhaustedMessages(views, this.#exhausted);
+    return this.#reportedViews.withNotices(views, this.#notices);
   }
 
   async close(): Promise<void> {
@@ -247,16 +251,22 @@ export class FleetWatch {
     }
   }
 
-  /** Finds the tenants that have used up their traffic. If the store does not answer, keeps the tenants that were found last. */
+  /**
+   * Finds the tenants that have used up their traffic, and the Services whose limits refuse clients. If the store does not answer, keeps
+   * what was found last.
+   */
   async #readUsage(): Promise<void> {
     const { store, clock } = this.#options;
-    const tenants = entriesOf(this.#table ?? EMPTY_TABLE, 'tenant');
+    const table = this.#table ?? EMPTY_TABLE;
+    const tenants = entriesOf(table, 'tenant');
     const isLimited = tenants.some(({ limits }) => limits.trafficPerMonth !== undefined);
     const rows = isLimited ? await store.usage.rows(monthOf(clock.now())).catch(() => undefined) : [];
+    await this.#refusals.update(clock.now()).catch(() => undefined);
     if (rows === undefined) return;
     const exhausted = trafficExhaustedMessages(tenants, rows);
-    const isChanged = !isDeepStrictEqual(exhausted, this.#exhausted);
-    this.#exhausted = exhausted;
+    const notices = usageNoticesFor(table, { exhausted, refusals: this.#refusals.shown });
+    const isChanged = !isDeepStrictEqual(notices, this.#notices);
+    this.#notices = notices;
     if (isChanged) this.#notifyChange();
   }
 

@@ -2,11 +2,13 @@ import {
   compareText,
   entriesOf,
   type FleetState,
+  noticesAbout,
   type Problem,
   type ProxyView,
   proxyViewsFor,
   type ServiceView,
   subjectFor,
+  type UsageNotices,
 } from '@weir/model';
 import type { Timer } from '@weir/runtime';
 import { FleetWatch, type FleetWatchOptions } from './fleet-watch.ts';
@@ -19,16 +21,16 @@ export interface FleetProblem extends Omit<Problem, 'code'> {
 }
 
 /**
- * Returns the problems of objects, pending Services and proxies: first the errors and then the warnings, each sorted by subject. `exhausted`
- * contains the message for each tenant that has used up its traffic of this month.
+ * Returns the problems of objects, pending Services and proxies: first the errors and then the warnings, each sorted by subject. `notices`
+ * is what the ledger says about tenants and Services.
  */
 export function problemsFor(
   fleet: FleetState,
   services: readonly ServiceView[],
-  exhausted: ReadonlyMap<string, string>,
+  notices: UsageNotices,
 ): FleetProblem[] {
   const problems: FleetProblem[] = entriesOf(fleet.table, 'problem').map((entry) => entry.problem);
-  problems.push(...trafficProblems(services, exhausted), ...unhealthyEndpointProblems(fleet, services));
+  problems.push(...usageProblems(services, notices), ...unhealthyEndpointProblems(fleet, services));
   for (const view of services) {
     if (view.state === 'Pending') problems.push(pendingServiceProblem(view));
   }
@@ -52,11 +54,12 @@ function pendingServiceProblem(view: ServiceView): FleetProblem {
   };
 }
 
-function trafficProblems(services: readonly ServiceView[], exhausted: ReadonlyMap<string, string>): FleetProblem[] {
+function usageProblems(services: readonly ServiceView[], notices: UsageNotices): FleetProblem[] {
   return services.flatMap((view) => {
-    const message = view.addresses.length === 0 ? undefined : exhausted.get(view.tenant ?? '');
     const subject = subjectFor('Service', view);
-    return message === undefined ? [] : [{ code: 'OverLimit', subject, severity: 'warning', heals: true, message }];
+    return noticesAbout(view, notices).map(
+      ({ reason, message }): FleetProblem => ({ code: reason, subject, severity: 'warning', heals: true, message }),
+    );
   });
 }
 
@@ -109,9 +112,7 @@ export function watchProblems({ onChangeSet, ...options }: WatchProblemsOptions)
   let timer: Timer | undefined;
   const report = (): void => {
     timer = undefined;
-    const current = problemsFor(watch.fleet(), watch.views(), watch.exhausted).filter(
-      (problem) => !isTransient(problem),
-    );
+    const current = problemsFor(watch.fleet(), watch.views(), watch.notices).filter((problem) => !isTransient(problem));
     const changeSet = diffProblems(known ?? [], current);
     known = current;
     if (changeSet.appeared.length > 0 || changeSet.resolved.length > 0) onChangeSet(changeSet);

@@ -249,6 +249,35 @@ test('shows OverLimit in the lists of Services and problems once a tenant has us
   assert.match(problems[0].message, /^tenant "shop" has used up its trafficPerMonth of 10000 bytes/);
 });
 
+test('shows OverLimit in Services, their explanations and problems if a limit refuses clients', async () => {
+  const clock = new ManualClock(Date.now() - 10 * 60_000);
+  const seeded = await seededStore(clock);
+  await clock.advance(8 * 60_000);
+  await seeded.flushUsage({ connections: 880, refused: { 'rate-limit': 120 } });
+  await seeded.sendHeartbeat();
+  await using console = await startTestConsole({ seeded });
+  type Condition = { type: string; reason: string; message: string };
+  const message =
+    /^limits refuse clients \(rate-limit\): in the minute \S+, 120 connections were refused and 880 accepted; /;
+  await eventually(async () => {
+    const { conditions } = (await console.request('/api/v1/services/shop/web')).json;
+    const degraded = conditions.find(({ type }: Condition) => type === 'Degraded');
+    assert.equal(degraded?.reason, 'OverLimit');
+    assert.match(degraded.message, message);
+  });
+  const { items } = (await console.request('/api/v1/services?namespace=shop')).json;
+  assert.deepEqual(
+    items.flatMap((each: { name: string; conditions: Condition[] }) =>
+      each.conditions.filter(({ reason }) => reason === 'OverLimit').map(() => each.name),
+    ),
+    ['web'],
+  );
+  const problems = (await console.request('/api/v1/problems')).json.items;
+  const problem = problems.find(({ code }: { code: string }) => code === 'OverLimit');
+  assert.deepEqual([problem.subject, problem.severity], ['Service shop/web', 'warning']);
+  assert.match(problem.message, message);
+});
+
 test('reports endpoints that fail for a proxy as a problem', async () => {
   await using console = await startTestConsole();
   const { items } = (await console.request('/api/v1/problems')).json;

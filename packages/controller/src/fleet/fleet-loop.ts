@@ -15,7 +15,7 @@ const FLEET_POLL_WHILE_PENDING_MS = 250;
 export interface FleetLoopOptions {
   readonly table: TableReconciler;
   readonly suspensions: SuspensionReconciler;
-  readonly usage: Pick<UsageReconciler, 'exhausted'>;
+  readonly usage: Pick<UsageReconciler, 'notices'>;
   /** Undefined if this controller reports no status. Then the loop reads no heartbeats. */
   readonly fleet: FleetReconciler | undefined;
   readonly status: StatusReconciler | undefined;
@@ -48,7 +48,7 @@ export function createFleetLoop(context: LoopContext, options: FleetLoopOptions)
         table: translation.table,
         suspensions: suspensions.stored.filter((suspension) => isInForce(suspension, clock.now())),
         snapshot,
-        exhausted: usage.exhausted,
+        notices: usage.notices,
       };
       await metrics.measure('fleet', () => fleet.reconcile(input));
       if (fleet.unreachableNodes !== options.snapshot()?.unreachableNodes) wake('table');

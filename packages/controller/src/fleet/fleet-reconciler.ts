@@ -12,6 +12,7 @@ import {
   type Snapshot,
   type Suspension,
   serviceId,
+  type UsageNotices,
 } from '@weir/model';
 import { type Clock, type Logger, wait } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
@@ -32,8 +33,8 @@ export interface FleetInput {
   /** The suspensions that are in force now. */
   readonly suspensions: readonly Suspension[];
   readonly snapshot: Snapshot;
-  /** The tenants that have used up their traffic of this month, with the message for their Services. */
-  readonly exhausted: ReadonlyMap<string, string>;
+  /** What the ledger says about tenants and Services. */
+  readonly notices: UsageNotices;
 }
 
 /**
@@ -197,7 +198,7 @@ export class FleetReconciler {
   }
 
   #viewsFor(
-    { table, suspensions, snapshot, exhausted }: FleetInput,
+    { table, suspensions, snapshot, notices }: FleetInput,
     { isSettling }: { readonly isSettling: boolean },
   ): readonly ServiceView[] {
     const tracker = this.#viewTracker ?? new ServiceViewTracker();
@@ -216,7 +217,7 @@ export class FleetReconciler {
       settling: isSettling,
     });
     this.#viewTracker = tracker;
-    return this.#reportedViews.withExhaustedMessages(views, exhausted);
+    return this.#reportedViews.withNotices(views, notices);
   }
 }
 

@@ -98,6 +98,7 @@ export function leaderOnlyStore(
       periods: (tenant, length) => usage.periods(tenant, length),
       exportSeed: (months) => usage.exportSeed(months),
       isSeeded: () => usage.isSeeded(),
+      restoredAt: () => usage.restoredAt(),
       reportedInFull: () => usage.reportedInFull(),
     },
   };

@@ -1,4 +1,4 @@
-import { entriesOf, type Heartbeat, type RoutingTable, type UsageRow } from '@weir/model';
+import { entriesOf, type Heartbeat, type RoutingTable, type UsageNotices, type UsageRow } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import type { HeartbeatStore, Incarnation, UsageStore } from '@weir/store';
 import {
@@ -10,17 +10,16 @@ import {
 import type { TableReconciler } from '../table/table-reconciler.ts';
 import {
   type ArchiveOutcome,
-  exhaustedMessages,
   recentMonths,
   seedFor,
   type TenantUsage,
   type TrafficLevel,
   tenantsThatReachedLevel,
   tenantUsagesFor,
-  trafficLevels,
   type UsageArchive,
 } from './tenant-usage.ts';
 import { trustedUsage, type UsageOwnership } from './trusted-usage.ts';
+import { UsageNoticeWatch } from './usage-notices.ts';
 import { bytesOf, limitSize, MAX_TENANT_USAGE_BYTES } from './usage-size.ts';
 
 const USAGE_LOOP = { gapMs: 1_000, resyncMs: 15_000, retryMs: [1_000, 10_000] } as const;
@@ -89,16 +88,17 @@ export class UsageReconciler {
   readonly #refusals: ArchiveRefusalLog;
   /** The traffic levels at the end of the last successful `reconcile`, by tenant. */
   #levels: ReadonlyMap<string, TrafficLevel> = new Map();
-  #exhausted: ReadonlyMap<string, string> = new Map();
+  readonly #noticeWatch: UsageNoticeWatch;
 
   constructor(options: UsageReconcilerOptions) {
     this.#options = options;
     this.#refusals = new ArchiveRefusalLog(options.log);
+    this.#noticeWatch = new UsageNoticeWatch(options);
   }
 
-  /** The message for each tenant that has used up its traffic of this month, by tenant. */
-  get exhausted(): ReadonlyMap<string, string> {
-    return this.#exhausted;
+  /** What the ledger says about tenants and Services. */
+  get notices(): UsageNotices {
+    return this.#noticeWatch.notices;
   }
 
   /** Whether a due round waits for reports of the proxies, so that `reconcile` should run again soon. */
@@ -125,10 +125,7 @@ export class UsageReconciler {
     const { store, clock } = this.#options;
     if (!(await store.isSeeded())) await this.#seed(table);
     const isIntervalOver = clock.monotonic() - this.#archivedAt >= ARCHIVE_INTERVAL_MS;
-    const rows = await this.#limitedUsage(table);
-    this.#options.onUsage?.(table, rows);
-    const levels = trafficLevels(table, rows);
-    this.#exhausted = exhaustedMessages(table, levels);
+    const levels = await this.#noticeWatch.update(table);
     const reached = tenantsThatReachedLevel(this.#levels, levels);
     const hasNewNamespace = !isIntervalOver && this.#hasNewNamespace(table);
     const isCandidate = isIntervalOver || this.#isArchivePartial || hasNewNamespace || reached.size > 0;
@@ -229,14 +226,6 @@ export class UsageReconciler {
       );
     }
     return usages;
-  }
-
-  /** Returns the usage of this month of the tenants with a limit `trafficPerMonth`. */
-  async #limitedUsage(table: RoutingTable): Promise<readonly UsageRow[]> {
-    const { store, clock } = this.#options;
-    const limited = entriesOf(table, 'tenant').filter(({ limits }) => limits.trafficPerMonth !== undefined);
-    const [month] = recentMonths(clock.now());
-    return (await Promise.all(limited.map(({ name }) => store.rows(month, name)))).flat();
   }
 
   async #archive(usages: readonly TenantUsage[]): Promise<void> {

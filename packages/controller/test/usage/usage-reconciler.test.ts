@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { monthOf, tableOf, type UsageReport } from '@weir/model';
+import { countersFrom, minuteOf, monthOf, tableOf, type UsageReport } from '@weir/model';
 import { createLogger } from '@weir/runtime';
 import { recentMonths } from '../../src/usage/tenant-usage.ts';
 import { createHarness, service, TABLE, tenant } from '../fixtures/usage-harness.ts';
@@ -64,15 +64,30 @@ describe('TenantUsage', () => {
     assert.equal(await writesAfter(799, 15_000), 0);
     assert.equal(await writesAfter(800, 15_000), 1);
     assert.equal(await writesAfter(900, 15_000), 0);
-    assert.deepEqual([...reconciler.exhausted.keys()], []);
+    assert.deepEqual([...reconciler.notices.byTenant.keys()], []);
     assert.equal(await writesAfter(1_200, 15_000), 1);
-    const before = [...reconciler.exhausted];
+    const before = [...reconciler.notices.byTenant];
     assert.match(
-      before.join(),
+      before.map(([name, notices]) => `${name},${notices.map(({ message }) => message)}`).join(),
       /^shop,tenant "shop" has used up its trafficPerMonth of 1000 bytes; .* the fleet's default policy$/,
     );
     await writesAfter(1_300, 15_000);
-    assert.deepEqual([...reconciler.exhausted], before, 'more traffic does not change the message');
+    assert.deepEqual([...reconciler.notices.byTenant], before, 'more traffic does not change the message');
+  });
+
+  test('makes a Service say that its limit refuses clients, also while the archive is unreachable', async () => {
+    const { store, reconciler, clock, report, archive } = createHarness();
+    await reconciler.reconcile(TABLE);
+    await clock.advance(10 * 60_000);
+    const { slots, ...rest } = report('web', 'shop', 0);
+    const points = [{ minute: minuteOf(clock.now()), counters: countersFrom([], { 'connection-limit': 50 }) }];
+    await store.usage.flush({ ...rest, slots: slots.map((slot) => ({ ...slot, points })) });
+    archive.isUnreachable = true;
+    await clock.advance(65_000);
+    await assert.rejects(reconciler.reconcile(TABLE));
+    const [notice] = reconciler.notices.byService.get('web') ?? [];
+    assert.match(notice?.message ?? '', /^limits refuse clients \(connection-limit\): .* 50 connections were refused/);
+    assert.equal(reconciler.notices.byService.has('arena'), false);
   });
 
   test('is written as soon as the archive is reachable, not 5 minutes later', async () => {

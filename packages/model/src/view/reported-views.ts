@@ -1,32 +1,36 @@
-import { isJsonEqual } from '../compare.ts';
 import type { ServiceView } from './service-view.ts';
-import { withTrafficExhausted } from './tenant-view.ts';
+import { NO_NOTICES, type UsageNotices, withNotices } from './usage-notices.ts';
 
 /**
- * Adds the message about used-up traffic to the views of a tenant's Services. Returns the same list and the same view objects until
+ * Adds the notices of the ledger to views. Returns the same list and the same view objects until
  * their content changes.
  */
 export class ReportedViews {
   #views: readonly ServiceView[] = [];
-  #exhausted: ReadonlyMap<string, string> = new Map();
+  #notices = NO_NOTICES;
+  #noticesText = textOf(NO_NOTICES);
   #reported: readonly ServiceView[] = [];
   #reportedByView = new WeakMap<ServiceView, ServiceView>();
 
-  /** `exhausted` contains the message for each tenant that has used up its traffic of this month. */
-  withExhaustedMessages(views: readonly ServiceView[], exhausted: ReadonlyMap<string, string>): readonly ServiceView[] {
-    const hasSameMessages = isJsonEqual([...exhausted], [...this.#exhausted]);
-    if (views === this.#views && hasSameMessages) return this.#reported;
-    if (!hasSameMessages) this.#reportedByView = new WeakMap();
+  withNotices(views: readonly ServiceView[], notices: UsageNotices): readonly ServiceView[] {
+    const text = notices === this.#notices ? this.#noticesText : textOf(notices);
+    if (views === this.#views && text === this.#noticesText) return this.#reported;
+    if (text !== this.#noticesText) this.#reportedByView = new WeakMap();
     this.#views = views;
-    this.#exhausted = exhausted;
-    this.#reported = exhausted.size === 0 ? views : views.map((view) => this.#report(view));
+    this.#notices = notices;
+    this.#noticesText = text;
+    const isEmpty = notices.byTenant.size === 0 && notices.byService.size === 0;
+    this.#reported = isEmpty ? views : views.map((view) => this.#report(view));
     return this.#reported;
   }
 
   #report(view: ServiceView): ServiceView {
-    const reported =
-      this.#reportedByView.get(view) ?? withTrafficExhausted(view, this.#exhausted.get(view.tenant ?? ''));
+    const reported = this.#reportedByView.get(view) ?? withNotices(view, this.#notices);
     this.#reportedByView.set(view, reported);
     return reported;
   }
+}
+
+function textOf({ byTenant, byService }: UsageNotices): string {
+  return JSON.stringify([[...byTenant], [...byService]]);
 }

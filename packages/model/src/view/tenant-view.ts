@@ -4,7 +4,7 @@ import { entriesOf } from '../table/table.ts';
 import { policyText } from '../translate/tenancy.ts';
 import { addCounters, type Counters, type UsageRow, ZERO_COUNTERS } from '../usage/report.ts';
 import type { FleetState } from './fleet-state.ts';
-import { type ServiceState, type ServiceView, withDegradedReason } from './service-view.ts';
+import type { ServiceState, ServiceView } from './service-view.ts';
 import { serviceViewsFor } from './service-views.ts';
 
 /** A tenant with its limits, its Services and ports, and its traffic of this month. */
@@ -81,13 +81,4 @@ export function trafficExhaustedMessages(
     ({ name, limits }) => (limited.get(name) ?? 0) >= (limits.trafficPerMonth ?? Number.POSITIVE_INFINITY),
   );
   return new Map(exhausted.map((tenant) => [tenant.name, trafficExhaustedMessage(tenant)]));
-}
-
-/**
- * Returns the view with `message` added to its Degraded condition, whose reason becomes the more severe of the two reasons. Returns the
- * view unchanged if `message` is undefined or the Service is not published.
- */
-export function withTrafficExhausted(view: ServiceView, message: string | undefined): ServiceView {
-  if (message === undefined || view.addresses.length === 0) return view;
-  return withDegradedReason(view, { reason: 'OverLimit', message });
 }

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   NO_ALLOCATIONS,
+  NO_NOTICES,
   type ServiceView,
   serviceViewsFor,
   trafficExhaustedMessage,
   translate,
-  withTrafficExhausted,
+  type UsageNotices,
+  withNotices,
 } from '@weir/model';
 import { service, slice, snapshotOf } from '../fixtures/snapshot.ts';
 
@@ -27,8 +29,13 @@ function viewOf(more: Parameters<typeof service>[1] = {}, slices = [slice('a/web
   return view ?? assert.fail();
 }
 
+const NOTICES: UsageNotices = {
+  byTenant: new Map([['a', [{ reason: 'OverLimit', message: 'used up' }]]]),
+  byService: new Map(),
+};
+
 function degraded(view: ServiceView): string {
-  const told = withTrafficExhausted(view, 'used up').conditions.filter(({ type }) => type === 'Degraded');
+  const told = withNotices(view, NOTICES).conditions.filter(({ type }) => type === 'Degraded');
   return told.map(({ reason, message }) => `${reason}: ${message}`).join('\n');
 }
 
@@ -41,8 +48,8 @@ describe('a Service whose tenant has used up its month', () => {
 
   test('keeps its view without an address or without a message', () => {
     const view = viewOf();
-    assert.equal(withTrafficExhausted({ ...view, addresses: [] }, 'used up').conditions, view.conditions);
-    assert.equal(withTrafficExhausted(view, undefined), view);
+    assert.equal(withNotices({ ...view, addresses: [] }, NOTICES).conditions, view.conditions);
+    assert.equal(withNotices(view, NO_NOTICES), view);
   });
 
   test('has a message with the limit, the effect on its Services, and the policy to ask for', () => {

@@ -41,7 +41,8 @@ for _ = 1, tonumber(take()) do
     redis.call('HSET', KEYS[2], node, life)
   end
 end
-for _ = 1, tonumber(take()) do
+local rows = tonumber(take())
+for _ = 1, rows do
   local index, service, tenant, name = tonumber(take()), take(), take(), take()
   redis.call('HSET', KEYS[3], service, name)
   redis.call('SADD', KEYS[4], tenant)
@@ -57,5 +58,6 @@ while nextArg <= #ARGV do
     write(KEYS[index], life .. '/' .. service .. '/' .. tenant .. ':')
   end
 end
-redis.call('SET', KEYS[1], '1')
+-- The time at which usage was restored, in milliseconds since the Unix epoch; '1' if there is none. Older versions always write '1'.
+redis.call('SET', KEYS[1], rows > 0 and redis.call('TIME')[1] .. '000' or '1')
 return 'seeded'

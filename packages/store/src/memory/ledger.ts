@@ -21,6 +21,8 @@ import { keptPeriodsFor, keptUntil, lengthOf, type PeriodLength } from '../usage
 
 export interface Ledger {
   seeded: boolean;
+  /** When `seed` restored earlier usage, in milliseconds since the Unix epoch. Not kept in the state directory. */
+  restoredAt?: number;
   /** The highest folded incarnation of each node. Reports of this incarnation and of lower incarnations are refused. */
   readonly folded: Map<string, number>;
   /** The incarnations that have sent a full report since the ledger was opened, by `incarnationKey`. */

@@ -57,9 +57,17 @@ export class MemoryUsage implements UsageStore {
     return this.#ledger().seeded;
   }
 
+  async restoredAt(): Promise<number | undefined> {
+    return this.#ledger().restoredAt;
+  }
+
   async seed(totals: UsageSeed): Promise<'seeded' | 'already'> {
-    const result = seedLedger(this.#ledger(), totals);
-    if (result === 'seeded') this.#onChange();
+    const ledger = this.#ledger();
+    const result = seedLedger(ledger, totals);
+    if (result === 'seeded') {
+      if (totals.months.some(({ rows }) => rows.length > 0)) ledger.restoredAt = this.#clock.now();
+      this.#onChange();
+    }
     return result;
   }
 

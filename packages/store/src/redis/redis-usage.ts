@@ -101,6 +101,11 @@ export class RedisUsage implements UsageStore {
     return (await this.#connection.call((redis) => redis.exists(this.#keys.usage.open))) === 1;
   }
 
+  async restoredAt(): Promise<number | undefined> {
+    const text = await this.#connection.call((redis) => redis.get(this.#keys.usage.open));
+    return text === null || text === '1' ? undefined : Number(text);
+  }
+
   async seed(seed: UsageSeed): Promise<'seeded' | 'already'> {
     const { keys, args } = seedCall(this.#keys, seed);
     return (await this.#connection.run('seed-usage', keys, args)) as 'seeded' | 'already';

@@ -70,5 +70,23 @@ export function usageCountersContract(subject: StoreUnderTest): void {
         [[otherServicesUid('shop'), counters]],
       );
     });
+
+    test('knows when usage was restored, but not if the ledger began empty', async () => {
+      await using world = await subject.open();
+      const { usage } = await world.connect();
+      assert.equal(await usage.restoredAt(), undefined);
+      await usage.seed({ months: [], bases: [] });
+      assert.equal(await usage.restoredAt(), undefined);
+      await world.wipe();
+      const before = world.clock.now();
+      const rows = [{ ...SLOT, counters: { ...ZERO_COUNTERS, connections: 1 } }];
+      const seed = { months: [{ month: '2026-03', rows }], bases: [] };
+      await usage.seed(seed);
+      const restoredAt = (await usage.restoredAt()) ?? assert.fail('the ledger has usage');
+      // Redis states whole seconds.
+      assert.ok(restoredAt > before - 1_000 && restoredAt <= world.clock.now(), `${restoredAt} after ${before}`);
+      await usage.seed(seed);
+      assert.equal(await usage.restoredAt(), restoredAt);
+    });
   });
 }

@@ -1,0 +1,110 @@
+// What the ledger says about Services: their tenant has used up its traffic, or a limit refuses their clients. Only the ledger knows this,
+// so the reasons are added to finished views.
+import type { DegradedReason } from '../reason.ts';
+import { ANNOTATION_PREFIX } from '../settings/service-settings.ts';
+import { type ServiceEntry, type StatusReason, serviceId, type TenantEntry, tenantId } from '../table/entry.ts';
+import type { RoutingTable } from '../table/table.ts';
+import { policyText } from '../translate/tenancy.ts';
+import type { LimitReason, LimitRefusals } from '../usage/limit-refusals.ts';
+import { periodsOf } from '../usage/period.ts';
+import { type ServiceView, withDegradedReason } from './service-view.ts';
+
+type Notice = StatusReason<DegradedReason>;
+
+export interface UsageNotices {
+  /** By name of the tenant: reasons for all of its Services. */
+  readonly byTenant: ReadonlyMap<string, readonly Notice[]>;
+  /** By UID of the Service. */
+  readonly byService: ReadonlyMap<string, readonly Notice[]>;
+}
+
+export const NO_NOTICES: UsageNotices = { byTenant: new Map(), byService: new Map() };
+
+/**
+ * Returns the notices of a table. `exhausted` has the message for each tenant that has used up its traffic of this month, and `refusals`
+ * the refusals that each Service shows, by UID.
+ */
+export function usageNoticesFor(
+  table: RoutingTable,
+  {
+    exhausted,
+    refusals,
+  }: { readonly exhausted: ReadonlyMap<string, string>; readonly refusals: ReadonlyMap<string, LimitRefusals> },
+): UsageNotices {
+  const overLimit = (message: string): readonly Notice[] => [{ reason: 'OverLimit', message }];
+  return {
+    byTenant: new Map([...exhausted].map(([tenant, message]) => [tenant, overLimit(message)])),
+    byService: new Map(
+      [...refusals].flatMap(([uid, each]) => {
+        const service = table.entries.get(serviceId(uid));
+        if (service?.kind !== 'service') return [];
+        const tenant = table.entries.get(tenantId(service.tenant ?? ''));
+        // While two policies claim a tenant name, the tenant of this name may be another tenant than the Service's.
+        const isOwner = tenant?.kind === 'tenant' && tenant.namespaces.includes(service.namespace);
+        return [
+          [uid, overLimit(limitRefusalMessage(each, { service, tenant: isOwner ? tenant : undefined }))] as const,
+        ];
+      }),
+    ),
+  };
+}
+
+/** Returns the notices about one Service. A Service without an address has none, because its clients cannot reach it. */
+export function noticesAbout({ uid, tenant, addresses }: ServiceView, notices: UsageNotices): readonly Notice[] {
+  if (addresses.length === 0) return [];
+  return [...(notices.byTenant.get(tenant ?? '') ?? []), ...(notices.byService.get(uid) ?? [])];
+}
+
+/** Returns the view with the notices added to its Degraded condition, whose reason becomes the most severe reason. */
+export function withNotices(view: ServiceView, notices: UsageNotices): ServiceView {
+  return noticesAbout(view, notices).reduce(withDegradedReason, view);
+}
+
+interface LimitedService {
+  readonly service: Pick<ServiceEntry, 'settings'>;
+  /** The tenant of the Service, if its limits may be shown. */
+  readonly tenant: Pick<TenantEntry, 'policy' | 'limits'> | undefined;
+}
+
+/** Returns a message with the limits that may have refused the clients, and the accepted and refused clients of one minute. */
+export function limitRefusalMessage(refusals: LimitRefusals, limited: LimitedService): string {
+  const { minute, reason, refused, accepted } = refusals;
+  const [what, doLess] =
+    reason === 'too-many-requests'
+      ? ['requests', 'let clients send fewer requests']
+      : ['connections', 'let clients open fewer connections'];
+  const limits = limitsBehind(reason, limited);
+  const limitText = limits.length === 0 ? 'a built-in limit' : limits.join(' and ');
+  return `limits refuse clients (${reason}): in the minute ${periodsOf(minute).minute}Z, ${refused} ${what} were refused and ${accepted} accepted; the limit is ${limitText}; ${doLess}, or ask for a higher limit`;
+}
+
+/** Returns the limits that refuse clients for a reason, as far as they are set. */
+function limitsBehind(reason: LimitReason, { service, tenant }: LimitedService): string[] {
+  const ofService = service.settings?.limits;
+  const text = (limit: number | null | undefined, name: string): string[] =>
+    limit === undefined || limit === null ? [] : [`${name} ${limit}`];
+  const inPolicy = (name: 'connections' | 'newConnectionsPerSecond' | 'requestsPerSecond'): string[] =>
+    text(tenant?.limits[name], name).map((limit) => `${limit} in ${policyText(tenant?.policy ?? null)}`);
+  switch (reason) {
+    case 'connection-limit':
+      return [...inPolicy('connections'), ...text(ofService?.connections, `${ANNOTATION_PREFIX}max-connections`)];
+    case 'client-limit':
+      return [
+        ...text(ofService?.connectionsPerClient, `${ANNOTATION_PREFIX}max-connections-per-client`),
+        ...text(
+          ofService?.newConnectionsPerSecondPerClient,
+          `${ANNOTATION_PREFIX}new-connections-per-second-per-client`,
+        ),
+      ];
+    case 'rate-limit':
+      return [
+        ...inPolicy('newConnectionsPerSecond'),
+        ...text(ofService?.newConnectionsPerSecond, `${ANNOTATION_PREFIX}new-connections-per-second`),
+      ];
+    case 'too-many-requests':
+      return [
+        ...inPolicy('requestsPerSecond'),
+        ...text(ofService?.requestsPerSecond, `${ANNOTATION_PREFIX}requests-per-second`),
+      ];
+  }
+}

@@ -1,0 +1,55 @@
+import {
+  type LimitRefusals,
+  limitRefusalsIn,
+  minuteOf,
+  periodsOf,
+  QUIET_MINUTES,
+  refusalsToShow,
+} from '@weir/model/data-plane';
+import type { UsageStore } from '../contract.ts';
+
+/** How long after the end of a minute the usage of the minute is read. Proxies report their usage once a second. */
+const SETTLE_MS = 5_000;
+/**
+ * How many minutes after the ledger was restored are not read. Proxies then report all refusals of their incarnations again, because the
+ * archive lacks refusals.
+ */
+const RESTORE_MINUTES = 2;
+
+/** Follows which Services refuse clients because of a limit. Reads each complete minute of the ledger once. */
+export class RefusalWatch {
+  readonly #usage: Pick<UsageStore, 'rows' | 'restoredAt'>;
+  #readUntil = Number.NEGATIVE_INFINITY;
+  #recent: readonly LimitRefusals[] = [];
+  #shown: ReadonlyMap<string, LimitRefusals> = new Map();
+
+  constructor(usage: Pick<UsageStore, 'rows' | 'restoredAt'>) {
+    this.#usage = usage;
+  }
+
+  /** The refusals that each Service shows since the last `update`, by UID. */
+  get shown(): ReadonlyMap<string, LimitRefusals> {
+    return this.#shown;
+  }
+
+  /**
+   * Reads the minutes that have ended since the last call. `now` is in milliseconds since the Unix epoch. Rejects with AWAY if the store
+   * is unreachable; then `shown` stays as it is.
+   */
+  async update(now: number): Promise<void> {
+    const last = minuteOf(now - SETTLE_MS) - 1;
+    const first = last - QUIET_MINUTES + 1;
+    // If the clock was set back, the minutes up to `#readUntil` are in the future.
+    const from = this.#readUntil > last ? last + 1 : Math.max(first, this.#readUntil + 1);
+    const added: LimitRefusals[] = [];
+    if (from <= last) {
+      const restoredAt = await this.#usage.restoredAt();
+      const trusted = restoredAt === undefined ? from : minuteOf(restoredAt) + RESTORE_MINUTES + 1;
+      for (let minute = Math.max(from, trusted); minute <= last; minute += 1)
+        added.push(...limitRefusalsIn(await this.#usage.rows(periodsOf(minute).minute), minute));
+    }
+    this.#readUntil = last;
+    this.#recent = [...this.#recent, ...added].filter(({ minute }) => minute >= first && minute <= last);
+    this.#shown = refusalsToShow(this.#shown, this.#recent);
+  }
+}
