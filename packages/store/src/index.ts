@@ -10,6 +10,7 @@ export {
 export type { PositionedTable } from './follow/follow-table.ts';
 export { type AppliedRevision, type FollowTableOptions, followTable } from './follow/follow-table.ts';
 export {
+  AUDIT_PAGE_SIZE,
   DEFAULT_KEPT_REVISIONS,
   HEARTBEAT_TTL_MS,
   MAX_BYTES_PER_REVISION,
