@@ -13,6 +13,8 @@ export interface Fleet extends AsyncDisposable {
   readonly consoleUrl: string;
   /** Runs the `weir` command against this fleet and returns its stdout. */
   weir(...args: string[]): Promise<string>;
+  /** Runs the `weir` command with `--local` for the proxy of a node, without the URL of the console, and returns its stdout. */
+  weirOnNode(node: NodeName, ...args: string[]): Promise<string>;
   /** Returns the problems that `weir get problems` prints. */
   problems(): Promise<readonly FleetProblem[]>;
   /** Restarts the controller. `settings`, if given, replaces its settings. */
@@ -118,6 +120,8 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     redis,
     consoleUrl: `http://${consoleAddress}`,
     weir: (...args) => runWeir(args, { server: `http://${consoleAddress}` }),
+    weirOnNode: (node, ...args) =>
+      runWeir([...args, '--local', '--state', join(state.path, node)], { server: UNUSED_SERVER }),
     weirFromCheckout: (checkout, ...args) => runWeir(args, { server: `http://${consoleAddress}`, checkout }),
     async problems() {
       const text = await runWeir(['get', 'problems', '-o', 'json'], {
@@ -208,6 +212,8 @@ async function assertReady(adminPort: number): Promise<void> {
 }
 
 const PROBLEM_FOUND = 1;
+/** Nothing listens there, so that a command that should not use the console fails. */
+const UNUSED_SERVER = 'http://127.0.0.1:1';
 
 interface RunWeirOptions {
   readonly server: string;

@@ -73,6 +73,22 @@ describe('weir suspend', { timeout: 30_000 }, () => {
     assert.equal((await weir('get', 'suspensions')).stdout, 'No Suspensions.\n');
   });
 
+  test('is recorded for weir get suspensions --past, with the resumption', async () => {
+    const before = (await store.suspensions.audit()).length;
+    await weir('suspend', 'rival/web', '--message', 'first', '--for', '1h');
+    await weir('suspend', 'rival/web', '--message', 'second');
+    await weir('resume', 'rival/web');
+    const { stdout } = await weir('get', 'suspensions', '--past', '-n', 'rival');
+    const lines = stdout.trimEnd().split('\n').slice(-3);
+    assert.match(lines[0] ?? '', /^2\S+ +Suspended +Service rival\/web +an unknown user +2\S+ +first$/);
+    assert.match(lines[1] ?? '', /^2\S+ +Suspended +Service rival\/web +an unknown user +- +second$/);
+    assert.match(lines[2] ?? '', /^2\S+ +Released \(resumed\) +Service rival\/web +an unknown user +- +second$/);
+    const { items } = JSON.parse((await weir('get', 'suspensions', '--past', '-o', 'json')).stdout);
+    assert.equal(items.length, before + 3);
+    assert.deepEqual([items.at(-1).action, items.at(-1).releasedBy], ['Released', 'an unknown user']);
+    assert.match((await weir('get', 'services', '--past')).stderr, /--past is only for weir get suspensions/);
+  });
+
   test('refuses a namespace that does not exist', async () => {
     const { code, stderr } = await weir('suspend', '--namespace', 'shoop', '--message', 'stop');
     assert.equal(code, 1);

@@ -240,13 +240,17 @@ export interface Incarnation {
 // ── Suspensions ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface SuspensionStore {
-  /** Adds a suspension or replaces the suspension with the same uid. Does nothing if the store has an identical suspension. */
-  put(suspension: Suspension): Promise<void>;
+  /**
+   * Adds a suspension or replaces the suspension with the same uid. Does nothing if the store has an identical suspension. A change is
+   * recorded in the audit trail, unless `adopts` is the uid of a stored suspension with the same content, which this suspension replaces.
+   */
+  put(suspension: Suspension, adopts?: string): Promise<void>;
   /**
    * Removes a suspension. Call this method only if the Suspension object was deleted, `until` has passed, or an operator lifted the
-   * suspension.
+   * suspension. Records `release` in the audit trail. A release by a known user is recorded even if the suspension is not in the store any
+   * more: the controller may have noticed the deletion of the object first.
    */
-  remove(uid: string): Promise<void>;
+  remove(uid: string, release?: SuspensionRelease): Promise<void>;
   /**
    * Declares the list complete: the caller has put all suspensions that the caller knows, from Suspension objects and from the store.
    * Afterwards a suspension that is not listed is not in force. A leader declares the list complete at the start of its term, and again
@@ -257,6 +261,31 @@ export interface SuspensionStore {
   read(): Promise<SuspensionState>;
   /** Yields the current state and each newer state until `signal` aborts. Throws AWAY if the store is unreachable. */
   watch(signal: AbortSignal): AsyncIterable<SuspensionState>;
+  /**
+   * Returns at most `AUDIT_PAGE_SIZE` records of the audit trail, newest first. The trail has the last two years, and at most
+   * `MAX_AUDIT_RECORDS` records. `before` is the id of a record: only older records are returned.
+   */
+  audit(before?: string): Promise<readonly SuspensionAuditRecord[]>;
+}
+
+/** Why a suspension was removed, and by whom. */
+export interface SuspensionRelease {
+  readonly suspension: Suspension;
+  /** `resumed`: through the console. `deleted`: the Suspension object or its manifest was deleted. `expired`: `until` has passed. */
+  readonly why: 'resumed' | 'deleted' | 'expired';
+  /** The user; absent if not known. */
+  readonly by?: string;
+}
+
+/** One suspension, change of a suspension, or release. */
+export interface SuspensionAuditRecord {
+  /** Grows from record to record; only for `SuspensionStore.audit`. */
+  readonly id: string;
+  /** Milliseconds since the epoch, from the store's clock. */
+  readonly at: number;
+  readonly suspension: Suspension;
+  /** Null if the record is about a suspension that was made or changed. */
+  readonly release: Pick<SuspensionRelease, 'why' | 'by'> | null;
 }
 
 export interface SuspensionState {

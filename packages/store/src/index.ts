@@ -11,6 +11,7 @@ export type { PositionedTable } from './follow/follow-table.ts';
 export { type AppliedRevision, type FollowTableOptions, followTable } from './follow/follow-table.ts';
 export { RefusalWatch } from './follow/refusal-watch.ts';
 export {
+  AUDIT_PAGE_SIZE,
   DEFAULT_KEPT_REVISIONS,
   HEARTBEAT_TTL_MS,
   MAX_BYTES_PER_REVISION,

@@ -31,3 +31,10 @@ export const LEASE_REGISTRATION_MS = 3_000;
 export const MAX_LEASE_GAP_MS = 5_000;
 /** A member that the store has not heard from for this time loses its shares. Time in which the store was away does not count. */
 export const MAX_LEASE_SILENCE_MS = 60_000;
+
+/** How long the audit trail keeps suspensions and releases: two years. */
+export const AUDIT_RETENTION_MS: number = 731 * 86_400_000;
+/** The maximum number of records of the audit trail, so that a rule or a script cannot fill the store. */
+export const MAX_AUDIT_RECORDS = 20_000;
+/** The maximum number of records that one call of `SuspensionStore.audit` returns. */
+export const AUDIT_PAGE_SIZE = 500;

@@ -1,4 +1,5 @@
 import type { Suspension } from '@weir/model/data-plane';
+import type { SuspensionAuditRecord } from './contract.ts';
 
 const FORMAT_VERSION = 1;
 
@@ -46,4 +47,21 @@ function isTarget(target: unknown): boolean {
 function kindOf(value: unknown): string | undefined {
   const kind = typeof value === 'object' && value !== null && 'kind' in value ? value.kind : undefined;
   return typeof kind === 'string' ? kind : undefined;
+}
+
+/** Decodes the release of an audit record from JSON; '' stands for null. Returns undefined if a newer version wrote it. */
+export function decodeRelease(text: string): SuspensionAuditRecord['release'] | undefined {
+  if (text === '') return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRelease(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reports whether a value is the release of an audit record that is not null. */
+export function isRelease(value: unknown): value is NonNullable<SuspensionAuditRecord['release']> {
+  const { why, by } = (value ?? {}) as Record<string, unknown>;
+  return (why === 'resumed' || why === 'deleted' || why === 'expired') && (by === undefined || typeof by === 'string');
 }

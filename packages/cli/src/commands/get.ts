@@ -9,6 +9,7 @@ import { colourizeFor } from '../output/ansi.ts';
 import { OUTPUT_FORMATS, type OutputFormat, printResult } from '../output/format.ts';
 import { hasError, identityOf, inNamespace, itemsText, type Kind, type ListItem } from '../output/list-text.ts';
 import type { Terminal } from '../terminal.ts';
+import { printPastSuspensions } from './past-suspensions.ts';
 
 /** The kinds, each with the names that a user may type, as with kubectl. */
 export const KIND_NAMES: Readonly<Record<Kind, readonly string[]>> = {
@@ -27,6 +28,7 @@ Examples:
   weir get services -o json | jq '.items[] | select(.state != "Programmed")'
   weir get problems                      every problem of the fleet
   weir get suspensions                   who suspended which target, when and why
+  weir get suspensions --past -n shop    who suspended and resumed the namespace and its Services
 
 The exit code of weir get problems is 1 if a problem of severity error exists.`;
 
@@ -37,6 +39,7 @@ interface GetOptions extends ServerOptions, LocalOptions {
   readonly namespace?: string;
   readonly allNamespaces?: true;
   readonly watch?: true;
+  readonly past?: true;
   readonly output: ListFormat;
 }
 
@@ -52,6 +55,12 @@ export function addGet(program: Command, { terminal, finish }: CommandContext): 
     .argument('[name]', 'show only the object with this name')
     .option('-n, --namespace <name>', 'show only this namespace (default: all namespaces)')
     .option('-A, --all-namespaces', 'show all namespaces, the default')
+    .addOption(
+      new Option('--past', 'suspensions: all Suspensions and releases of the last two years, oldest first').conflicts([
+        'watch',
+        'local',
+      ]),
+    )
     .option('-w, --watch', 'print each object that changes, until Ctrl-C')
     .addOption(new Option('-o, --output <format>', 'output format').choices(LIST_FORMATS).default('table'))
     .addOption(localOption().conflicts('watch'))
@@ -61,10 +70,12 @@ export function addGet(program: Command, { terminal, finish }: CommandContext): 
     .action(async (kind: Kind, name: string | undefined, options: GetOptions) => {
       if (options.namespace !== undefined && kind === 'proxies')
         throw new UsageError('proxies have no namespace; omit -n');
-      if (options.local && kind !== 'suspensions')
-        throw new UsageError('--local is only for weir get suspensions; omit --local');
+      for (const flag of ['local', 'past'] as const)
+        if (options[flag] && kind !== 'suspensions')
+          throw new UsageError(`--${flag} is only for weir get suspensions; omit --${flag}`);
       const query = { kind, name, ...options };
       const client = clientFor(terminal, options);
+      if (options.past) return printPastSuspensions(terminal, client, query);
       const items = options.local ? await localSuspensions(terminal, query) : await fetchItems(client, query);
       if (name !== undefined && items.length === 0) throw notFoundError(query);
       printItems(terminal, items, { ...options, kind, isUpdate: false });

@@ -1,5 +1,5 @@
 // Text that says who suspended what, when and why.
-import type { SuspensionItem } from '@weir/console';
+import type { SuspensionAuditItem, SuspensionItem } from '@weir/console';
 import { suspendedByText } from '@weir/model';
 import { targetText } from '../client/target.ts';
 import { toSingleLine } from './ansi.ts';
@@ -23,14 +23,22 @@ export const SUSPENSION_COLUMNS: readonly Column<SuspensionItem>[] = [
   },
   { title: 'SINCE', value: ({ createdAt }) => createdAt ?? '-' },
   { title: 'UNTIL', value: (item) => endText(item).replace(/^until /, '') },
+  { title: 'BY', value: authorName },
+  { title: 'MESSAGE', value: ({ message }) => toSingleLine(message) || '-' },
+];
+
+/** The columns of `weir get suspensions --past`. */
+export const PAST_SUSPENSION_COLUMNS: readonly Column<SuspensionAuditItem>[] = [
+  { title: 'TIME', value: ({ at }) => at },
+  { title: 'ACTION', value: ({ action, why }) => (why === null ? action : `${action} (${why})`) },
+  { title: 'TARGET', value: ({ suspension }) => targetText(suspension.target) },
   {
     title: 'BY',
-    value: (item) =>
-      item.origin.kind === 'file' && item.rule === null
-        ? item.origin.path
-        : toSingleLine(authorText(item).replace(/^by /, '')),
+    value: ({ action, releasedBy, suspension }) =>
+      action === 'Released' ? (releasedBy ?? '-') : authorName(suspension),
   },
-  { title: 'MESSAGE', value: ({ message }) => toSingleLine(message) || '-' },
+  { title: 'UNTIL', value: ({ suspension }) => suspension.until ?? '-' },
+  { title: 'MESSAGE', value: ({ suspension }) => toSingleLine(suspension.message) || '-' },
 ];
 
 function endText({ until, inForce }: SuspensionItem): string {
@@ -38,6 +46,14 @@ function endText({ until, inForce }: SuspensionItem): string {
   return inForce ? `until ${until}` : `ended ${until}`;
 }
 
-function authorText({ madeBy, rule, origin }: SuspensionItem): string {
+type Author = Pick<SuspensionItem, 'madeBy' | 'rule' | 'origin'>;
+
+/** Returns who or what made the Suspension, or the file that defines it. */
+function authorName(author: Author): string {
+  const { origin, rule } = author;
+  return origin.kind === 'file' && rule === null ? origin.path : toSingleLine(authorText(author).replace(/^by /, ''));
+}
+
+function authorText({ madeBy, rule, origin }: Author): string {
   return suspendedByText({ origin, ...(madeBy === null ? {} : { madeBy }), ...(rule === null ? {} : { rule }) });
 }

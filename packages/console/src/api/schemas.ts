@@ -56,6 +56,12 @@ export const seriesStepSchema: object = {
 export const watchSchema: object = { type: 'string', enum: ['true'], description: 'true' };
 export const replaceSchema: object = { type: 'string', enum: ['true'], description: 'true' };
 
+export const auditIdSchema: object = {
+  type: 'string',
+  pattern: '^[0-9]{1,20}(-[0-9]{1,20})?$',
+  description: 'the `next` of the response with newer items',
+};
+
 /** Returns a schema that refuses unknown properties. If a mistyped filter were ignored, the response would contain the wrong items. */
 export function optionalProperties(properties: Readonly<Record<string, object>> = {}): object {
   return { type: 'object', additionalProperties: false, properties };

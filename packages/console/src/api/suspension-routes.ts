@@ -1,15 +1,17 @@
 import type { Suspension } from '@weir/model';
+import { AUDIT_PAGE_SIZE } from '@weir/store';
 import type { FastifyInstance } from 'fastify';
 import { refuseUnlessPermitted, scopeOf } from '../access/authorization.ts';
 import { isSuspensionVisible, isTargetVisible, namespacesIn } from '../access/authorization-scope.ts';
 import type { Caller } from '../access/caller.ts';
-import { suspensionItemFor } from '../suspensions/suspension-item.ts';
+import { suspensionAuditItemFor, suspensionItemFor, withoutDoubleReleases } from '../suspensions/suspension-item.ts';
 import { suspensionNameFor } from '../suspensions/suspension-object.ts';
 import type { SuspensionRequest } from '../suspensions/suspension-writer.ts';
 import { alreadySuspendedError } from '../suspensions/suspension-writer.ts';
 import { ApiError } from './api-error.ts';
 import type { RouteContext } from './route-context.ts';
 import {
+  auditIdSchema,
   optionalProperties,
   replaceSchema,
   requiredProperties,
@@ -44,6 +46,27 @@ export function suspensionRoutes(app: FastifyInstance, context: RouteContext): v
       // Without a table only users who may view the whole fleet see Suspensions, because the scope of other users depends on the table.
       const isVisible = (await request.caller.canViewFleet()) ? () => true : await visibilityFor(request);
       return { items: suspensions.filter(isVisible).map((suspension) => suspensionItemFor(suspension, clock.now())) };
+    },
+  );
+
+  app.get<{ Querystring: { before?: string } }>(
+    '/api/v1/suspensions/audit',
+    {
+      config: { access: 'scoped' },
+      schema: {
+        summary: 'Suspensions and releases of the last two years, newest first',
+        querystring: optionalProperties({ before: auditIdSchema }),
+        response: responseSchemas(
+          '`items`: id, at, action (Suspended or Released), why, releasedBy, suspension. `next`: the value of `before` for older items, or null',
+        ),
+      },
+    },
+    async (request) => {
+      const records = await store.suspensions.audit(request.query.before);
+      const isVisible = (await request.caller.canViewFleet()) ? () => true : await visibilityFor(request);
+      const shown = withoutDoubleReleases(records).filter(({ suspension }) => isVisible(suspension));
+      const next = records.length < AUDIT_PAGE_SIZE ? null : (records.at(-1)?.id ?? null);
+      return { items: shown.map(suspensionAuditItemFor), next };
     },
   );
 
@@ -96,7 +119,7 @@ export function suspensionRoutes(app: FastifyInstance, context: RouteContext): v
         const message = `Suspension "${name}" comes from ${suspension.origin.path}; delete it in that file`;
         throw new ApiError('OriginIsFile', message);
       }
-      await suspensionWriter.resume(suspension);
+      await suspensionWriter.resume(suspension, caller.name);
       log.info({ suspension: name, by: caller.name }, 'resumed');
       return suspensionItemFor(suspension, clock.now());
     },

@@ -19,7 +19,7 @@ import {
   untilOfObject,
 } from './suspension-object.ts';
 import type { SuspensionRequest, SuspensionWriter } from './suspension-writer.ts';
-import { alreadySuspendedError } from './suspension-writer.ts';
+import { alreadySuspendedError, releaseBy } from './suspension-writer.ts';
 
 export interface KubernetesSuspensionWriterOptions {
   readonly kubeconfig: KubeConfig;
@@ -51,9 +51,9 @@ export function kubernetesSuspensionWriter(options: KubernetesSuspensionWriterOp
       await putSuspension(suspensionStore, suspension);
       return suspension;
     },
-    async resume(suspension) {
+    async resume(suspension, requestedBy) {
       if (suspension.origin.kind === 'kubernetes') await deleteSuspension(api, suspension);
-      await suspensionStore.remove(suspension.uid);
+      await suspensionStore.remove(suspension.uid, releaseBy(requestedBy, suspension));
     },
   };
 }

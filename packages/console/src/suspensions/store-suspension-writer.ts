@@ -5,7 +5,7 @@ import type { SuspensionStore } from '@weir/store';
 import { ApiError } from '../api/api-error.ts';
 import { suspensionNameFor } from './suspension-object.ts';
 import type { SuspensionRequest, SuspensionWriter } from './suspension-writer.ts';
-import { alreadySuspendedError } from './suspension-writer.ts';
+import { alreadySuspendedError, releaseBy } from './suspension-writer.ts';
 
 export interface StoreSuspensionWriterOptions {
   readonly suspensionStore: SuspensionStore;
@@ -30,10 +30,10 @@ export function storeSuspensionWriter({ suspensionStore, clock }: StoreSuspensio
       await suspensionStore.put(suspension);
       return suspension;
     },
-    async resume(suspension) {
+    async resume(suspension, requestedBy) {
       // The controller would put the entry back, because the Suspension object still exists.
       if (suspension.origin.kind === 'kubernetes') throw originIsKubernetesError(suspension);
-      await suspensionStore.remove(suspension.uid);
+      await suspensionStore.remove(suspension.uid, releaseBy(requestedBy, suspension));
     },
   };
 }

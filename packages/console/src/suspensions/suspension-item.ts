@@ -1,4 +1,5 @@
 import { isInForce, type Suspension, type SuspensionOrigin, type SuspensionSubject, suspensionFor } from '@weir/model';
+import type { SuspensionAuditRecord, SuspensionRelease } from '@weir/store';
 import { type TargetJson, targetToJson } from './suspension-object.ts';
 
 /** One item of `/api/v1/suspensions`. */
@@ -31,6 +32,43 @@ export function suspensionItemFor(suspension: Suspension, now: number): Suspensi
     madeBy: suspension.madeBy ?? null,
     rule: suspension.rule ?? null,
   };
+}
+
+/** One item of `/api/v1/suspensions/audit`: a Suspension that was made, changed or released. */
+export interface SuspensionAuditItem {
+  /** For `?before=`. */
+  readonly id: string;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly action: 'Suspended' | 'Released';
+  /** Why the Suspension was released; null if it was made or changed. */
+  readonly why: SuspensionRelease['why'] | null;
+  /** The user who released the Suspension; null if it was made or changed, or if the user is not known. */
+  readonly releasedBy: string | null;
+  readonly suspension: Omit<SuspensionItem, 'inForce'>;
+}
+
+export function suspensionAuditItemFor({ id, at, suspension, release }: SuspensionAuditRecord): SuspensionAuditItem {
+  const { inForce: _, ...item } = suspensionItemFor(suspension, at);
+  return {
+    id,
+    at: new Date(at).toISOString(),
+    action: release === null ? 'Suspended' : 'Released',
+    why: release?.why ?? null,
+    releasedBy: release?.by ?? null,
+    suspension: item,
+  };
+}
+
+/**
+ * Leaves out the release that the controller recorded for the deletion of an object, if the records also have the release by the user who
+ * deleted this object through the console. `records` are newest first.
+ */
+export function withoutDoubleReleases(records: readonly SuspensionAuditRecord[]): readonly SuspensionAuditRecord[] {
+  const released = new Set(
+    records.flatMap(({ suspension, release }) => (release?.by === undefined ? [] : [suspension.uid])),
+  );
+  return records.filter(({ suspension, release }) => release?.why !== 'deleted' || !released.has(suspension.uid));
 }
 
 function rfc3339(ms: number | null): string | null {

@@ -1,4 +1,5 @@
 import type { Suspension, SuspensionTarget } from '@weir/model';
+import type { SuspensionRelease } from '@weir/store';
 import { ApiError } from '../api/api-error.ts';
 
 export interface SuspensionRequest {
@@ -22,9 +23,9 @@ export interface SuspensionWriter {
   suspend(request: SuspensionRequest): Promise<Suspension>;
   /**
    * Deletes a Suspension. The Suspension must not be defined in a file. Rejects with `ApiError` if the Suspension object in Kubernetes
-   * cannot be deleted.
+   * cannot be deleted. `requestedBy` is the user's name for the audit trail; null without authentication.
    */
-  resume(suspension: Suspension): Promise<void>;
+  resume(suspension: Suspension, requestedBy: string | null): Promise<void>;
 }
 
 /** Returns the error for a request that must not replace an existing Suspension. */
@@ -35,4 +36,9 @@ export function alreadySuspendedError(
 ): ApiError {
   const message = `Suspension "${name}" already exists ${reason}; replace it with \`weir suspend --replace\` (?replace=true), or delete it first with \`weir resume\``;
   return new ApiError('AlreadySuspended', message, options);
+}
+
+/** Returns the release of a suspension that a user resumed, for the audit trail. */
+export function releaseBy(requestedBy: string | null, suspension: Suspension): SuspensionRelease {
+  return { suspension, why: 'resumed', by: requestedBy ?? 'an unknown user' };
 }

@@ -33,6 +33,7 @@ const ROUTES: Readonly<Record<string, StatusByAccount>> = {
   'GET /api/v1/tenants/{tenant}/series': { ...operators, 'shop-dev': 200 },
   'GET /api/v1/usage': tenants,
   'GET /api/v1/suspensions': tenants,
+  'GET /api/v1/suspensions/audit': tenants,
   'GET /api/v1/live': tenants,
   'POST /api/v1/suspensions': { ...all(403), operator: 200, stopper: 200 },
   // 404, because there is no Suspension with this name. Only users who may delete Suspensions get this status.

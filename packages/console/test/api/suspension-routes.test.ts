@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eventually } from '@weir/testkit';
 import { jsonRequest, startTestConsole, type TestConsole } from '../fixtures/test-console.ts';
 
 const SHOP = { type: 'Tenant', tenant: 'shop' } as const;
@@ -63,6 +64,58 @@ test('deletes a Suspension once and answers 404 the second time', async () => {
   assert.equal((await console.request(`/api/v1/suspensions/${name}`, { method: 'DELETE' })).status, 200);
   assert.deepEqual((await console.store.suspensions.read()).suspensions, []);
   assert.equal((await console.request(`/api/v1/suspensions/${name}`, { method: 'DELETE' })).status, 404);
+});
+
+test('lists suspensions and releases in the audit trail, each once, and reads older ones with before', async () => {
+  await using console = await startTestConsole();
+  const { name } = (await suspend(console, { target: WEB, message: 'x' })).json;
+  const [suspension] = (await console.store.suspensions.read()).suspensions;
+  assert.ok(suspension);
+  // The controller notices the deletion of the object before the console removes the entry.
+  await console.store.suspensions.remove(suspension.uid, { suspension, why: 'deleted' });
+  await console.store.suspensions.remove(suspension.uid, { suspension, why: 'resumed', by: 'bob' });
+  const { items, next } = (await console.request('/api/v1/suspensions/audit')).json;
+  assert.equal(next, null);
+  assert.deepEqual(
+    items.map((item: { action: string; why: string; releasedBy: string; suspension: { name: string } }) => [
+      item.action,
+      item.why,
+      item.releasedBy,
+      item.suspension.name,
+    ]),
+    [
+      ['Released', 'resumed', 'bob', name],
+      ['Suspended', null, null, name],
+    ],
+  );
+  const older = await console.request(`/api/v1/suspensions/audit?before=${items[0].id}`);
+  assert.equal(older.json.items.at(-1).action, 'Suspended');
+  assert.equal((await console.request('/api/v1/suspensions/audit?before=x')).status, 400);
+});
+
+test('refuses to delete a Suspension that holds on one node only, and names the node', async () => {
+  await using console = await startTestConsole();
+  const [heartbeat] = await console.store.heartbeats.list();
+  assert.ok(heartbeat);
+  const local = {
+    uid: 'local.n1.tenant.shop',
+    name: 'local.n1.tenant.shop',
+    target: { kind: 'tenant', tenant: 'shop' },
+    message: 'here',
+    until: null,
+    reason: 'SuspendedByOperator',
+    origin: { kind: 'local', node: 'n1' },
+    createdAt: 1,
+    madeBy: 'alice',
+  } as const;
+  await console.store.heartbeats.record({ ...heartbeat, localSuspensions: [local] });
+  await eventually(async () => {
+    const [item] = (await console.request('/api/v1/suspensions')).json.items;
+    assert.deepEqual([item?.name, item?.origin, item?.madeBy], [local.name, local.origin, 'alice']);
+  });
+  const { status, json } = await console.request(`/api/v1/suspensions/${local.name}`, { method: 'DELETE' });
+  assert.deepEqual([status, json.error.code], [409, 'OriginIsLocal']);
+  assert.match(json.error.message, /on node n1 .*run `weir resume shop --local` on this node/);
 });
 
 test('refuses to delete a Suspension from a file and names the file', async () => {

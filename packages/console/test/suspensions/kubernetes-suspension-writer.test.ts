@@ -125,10 +125,12 @@ test('resume deletes the object with the same UID, then the entry', async () => 
       ? [200, { kind: 'Status' }]
       : [200, { metadata: { ...JSON.parse(body).metadata, uid: 'uid-1' } }],
   );
-  await server.writer.resume(await server.writer.suspend(REQUEST));
+  await server.writer.resume(await server.writer.suspend(REQUEST), 'alice');
   const deletion = server.requests.at(-1);
   assert.equal(deletion?.path, PATH);
   assert.deepEqual(JSON.parse(deletion?.body ?? '').preconditions, { uid: 'uid-1' });
+  const [release] = await server.store.suspensions.audit();
+  assert.deepEqual(release?.release, { why: 'resumed', by: 'alice' });
   assert.deepEqual((await server.store.suspensions.read()).suspensions, []);
 });
 
@@ -139,7 +141,7 @@ test('resume deletes the entry if the object is gone or was replaced', async () 
         ? [status, { kind: 'Status' }]
         : [200, { metadata: { ...JSON.parse(body).metadata, uid: 'uid-1' } }],
     );
-    await server.writer.resume(await server.writer.suspend(REQUEST));
+    await server.writer.resume(await server.writer.suspend(REQUEST), 'alice');
     assert.deepEqual((await server.store.suspensions.read()).suspensions, []);
   }
 });
@@ -150,7 +152,7 @@ test('resume keeps the entry and reports a fix while the API server is unreachab
   );
   const suspension = await server.writer.suspend(REQUEST);
   await assert.rejects(
-    server.writer.resume(suspension),
+    server.writer.resume(suspension, 'alice'),
     /once it is reachable, try again or use kubectl delete suspension tenant\.shop/,
   );
   assert.equal((await server.store.suspensions.read()).suspensions.length, 1);

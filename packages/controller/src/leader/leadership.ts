@@ -83,11 +83,12 @@ export function leaderOnlyStore(
       revisions: (options) => table.revisions(options),
     },
     suspensions: {
-      put: whileLeading((suspension) => suspensions.put(suspension)),
-      remove: whileLeading((uid) => suspensions.remove(uid)),
+      put: whileLeading((suspension, adopts) => suspensions.put(suspension, adopts)),
+      remove: whileLeading((uid, release) => suspensions.remove(uid, release)),
       markComplete: whileLeading((known) => suspensions.markComplete(known)),
       read: () => suspensions.read(),
       watch: (signal) => suspensions.watch(signal),
+      audit: (before) => suspensions.audit(before),
     },
     usage: {
       seed: whileLeading((seed) => usage.seed(seed)),

@@ -1,6 +1,6 @@
 import { isInForce, type Snapshot, type Suspension, type SuspensionOrigin, suspensionsFor } from '@weir/model';
 import type { Clock, Logger, Timer } from '@weir/runtime';
-import type { SuspensionState, SuspensionStore } from '@weir/store';
+import type { SuspensionRelease, SuspensionState, SuspensionStore } from '@weir/store';
 import { createLeaderLoop, type LoopContext, type ReconcileLoop } from '../controller/reconcile-loop.ts';
 import type { Source } from '../watch/source.ts';
 import type { DeferredSuspensionCalls } from './deferred-suspension-calls.ts';
@@ -80,13 +80,13 @@ export class SuspensionReconciler {
       now: clock.now(),
     });
     for (const suspension of plan.put) {
-      await store.put(suspension);
+      await store.put(suspension, adoptedBy(suspension, state.suspensions)?.uid);
       log.info({ suspension: suspension.name, target: suspension.target }, 'cut-off is in force');
     }
     const adopted = await this.#adopt([...state.suspensions, ...plan.put], wanted);
     const deleted = plan.missing.filter(({ uid }) => deferredCalls.isDeleted(uid));
-    for (const suspension of plan.expired) await this.#lift(suspension, 'it has expired');
-    for (const suspension of deleted) await this.#lift(suspension, 'its Suspension was deleted');
+    for (const suspension of plan.expired) await this.#lift(suspension, 'expired');
+    for (const suspension of deleted) await this.#lift(suspension, 'deleted');
     if (!isComplete) await store.markComplete(this.#reportedSequence);
     const written = plan.put.length + adopted + plan.expired.length + deleted.length;
     // The table waits for this function, so the store is not read again if nothing was written.
@@ -151,7 +151,7 @@ export class SuspensionReconciler {
       count += 1;
       // Does not put a Suspension object that the source has already read: `reconcile` has put that object into the store, and the object
       // may be newer than `adopted`.
-      if (!wanted.some(({ uid }) => uid === adopted.uid)) await store.put(adopted);
+      if (!wanted.some(({ uid }) => uid === adopted.uid)) await store.put(adopted, request.uid);
       await store.remove(request.uid);
       log.info(
         { suspension: adopted.name, target: adopted.target },
@@ -161,8 +161,8 @@ export class SuspensionReconciler {
     return count;
   }
 
-  async #lift(suspension: Suspension, why: string): Promise<void> {
-    await this.#options.store.remove(suspension.uid);
+  async #lift(suspension: Suspension, why: SuspensionRelease['why']): Promise<void> {
+    await this.#options.store.remove(suspension.uid, { suspension, why });
     this.#options.log.info({ suspension: suspension.name, target: suspension.target, why }, 'cut-off lifted');
   }
 }
@@ -218,6 +218,21 @@ export function planSuspensions(input: SuspensionPlanInput): SuspensionPlan {
 export function nextExpiryOf(suspensions: readonly Suspension[], now: number): number | null {
   const ends = suspensions.flatMap(({ until }) => (until !== null && until > now ? [until] : []));
   return ends.length === 0 ? null : Math.min(...ends);
+}
+
+/** Returns the request in the store that the suspension of an object will replace; undefined if the suspension is new. */
+function adoptedBy(
+  { origin, name, message, until }: Suspension,
+  stored: readonly Suspension[],
+): Suspension | undefined {
+  if (origin.kind !== 'kubernetes') return undefined;
+  return stored.find(
+    (request) =>
+      request.origin.kind === 'store' &&
+      request.name === name &&
+      request.message === message &&
+      request.until === until,
+  );
 }
 
 function isSame(a: Suspension, b: Suspension | undefined): boolean {

@@ -63,11 +63,12 @@ describe('a suspension made in the store while the API server was unreachable', 
   };
 
   test('becomes a Suspension, and stays in force meanwhile', async (context) => {
-    const { suspensions, stored, advance, states } = await start(context);
+    const { store, suspensions, stored, advance, states } = await start(context);
     await advance(2_000);
     assert.deepEqual([...suspensions.objects.keys()], ['tenant.shop']);
     assert.deepEqual(await stored(), [REAL]);
     assert.deepEqual([...new Set(states)], ['request-1', 'request-1 and uid-1', 'uid-1']);
+    assert.equal((await store.suspensions.audit()).length, 1, 'the audit trail has the request only');
   });
 
   test('becomes a Suspension while the controller runs and nothing else changes', async (context) => {

@@ -1,6 +1,7 @@
 import type { Suspension } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
-import type { SuspensionState, SuspensionStore } from '../contract.ts';
+import type { SuspensionAuditRecord, SuspensionRelease, SuspensionState, SuspensionStore } from '../contract.ts';
+import { AUDIT_PAGE_SIZE, AUDIT_RETENTION_MS, MAX_AUDIT_RECORDS } from '../limits.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 
 export interface SuspensionContent {
@@ -9,10 +10,12 @@ export interface SuspensionContent {
   readonly suspensions: Map<string, Suspension>;
   /** As in `SuspensionState`. */
   readonly changes: Map<string, number>;
+  /** Oldest first. The id of a record is a number. */
+  audit: readonly SuspensionAuditRecord[];
 }
 
 export function emptySuspensionContent(): SuspensionContent {
-  return { sequence: 0, completeSince: null, suspensions: new Map(), changes: new Map() };
+  return { sequence: 0, completeSince: null, suspensions: new Map(), changes: new Map(), audit: [] };
 }
 
 export interface MemorySuspensionsOptions {
@@ -35,21 +38,30 @@ export class MemorySuspensions implements SuspensionStore {
     this.#onChange = onChange;
   }
 
-  async put(suspension: Suspension): Promise<void> {
+  async put(suspension: Suspension, adopts?: string): Promise<void> {
     this.#connection.assertReady();
     const { suspensions, changes } = this.content;
     const { uid } = suspension;
     if (JSON.stringify(suspensions.get(uid)) === JSON.stringify(suspension)) return;
     suspensions.set(uid, suspension);
+    if (adopts === undefined || !suspensions.has(adopts)) this.#record(suspension, null);
     changes.set(uid, this.#nextSequence());
     await this.#changed();
   }
 
-  async remove(uid: string): Promise<void> {
+  async remove(uid: string, release?: SuspensionRelease): Promise<void> {
     this.#connection.assertReady();
     const { suspensions, changes, completeSince } = this.content;
     const isListed = suspensions.delete(uid);
-    if (!isListed && (changes.has(uid) || completeSince !== null)) return;
+    const isRecorded = release !== undefined && (isListed || release.by !== undefined);
+    if (isRecorded) {
+      const { suspension, why, by } = release;
+      this.#record(suspension, { why, ...(by === undefined ? {} : { by }) });
+    }
+    if (!isListed && (changes.has(uid) || completeSince !== null)) {
+      if (isRecorded) await this.#onChange();
+      return;
+    }
     changes.set(uid, this.#nextSequence());
     await this.#changed();
   }
@@ -86,6 +98,21 @@ export class MemorySuspensions implements SuspensionStore {
       lastYielded = { content, sequence: content.sequence };
       yield await this.read();
     }
+  }
+
+  async audit(before?: string): Promise<readonly SuspensionAuditRecord[]> {
+    this.#connection.assertReady();
+    const { audit } = this.content;
+    const older = before === undefined ? audit : audit.filter(({ id }) => Number(id) < Number(before));
+    return older.slice(-AUDIT_PAGE_SIZE).reverse();
+  }
+
+  #record(suspension: Suspension, release: SuspensionAuditRecord['release']): void {
+    const { audit } = this.content;
+    const at = Math.floor(this.#clock.now());
+    const id = String(Number(audit.at(-1)?.id ?? 0) + 1);
+    const kept = audit.filter((record) => record.at > at - AUDIT_RETENTION_MS);
+    this.content.audit = [...kept, { id, at, suspension, release }].slice(-MAX_AUDIT_RECORDS);
   }
 
   #nextSequence(): number {

@@ -8,8 +8,9 @@ import {
   isTablePosition,
   type RefusalCounts,
 } from '@weir/model/data-plane';
+import type { SuspensionAuditRecord } from '../contract.ts';
 import { decodeCounters, encodeCounters, isAmount } from '../counters-codec.ts';
-import { isSuspension } from '../suspension-codec.ts';
+import { isRelease, isSuspension } from '../suspension-codec.ts';
 import { emptyLedger, incarnationKey, type Ledger, putSlot } from './ledger.ts';
 import type { SuspensionContent } from './memory-suspensions.ts';
 import type { TableContent } from './memory-table.ts';
@@ -53,17 +54,24 @@ export const INCARNATIONS_FORMAT: StateFormat<Map<string, number>> = {
 export const SUSPENSIONS_FORMAT: StateFormat<SuspensionContent> = {
   kind: 'cutoffs',
   lossDescription: 'suspensions that were made by hand, or whose object cannot be read, are lifted',
-  encode: ({ sequence, suspensions }) => ({
+  encode: ({ sequence, suspensions, audit }) => ({
     sequence,
+    audit,
     cutoffs: [...suspensions.values()].filter(({ origin }) => origin.kind !== 'kubernetes'),
   }),
-  decode({ sequence, cutoffs }) {
+  decode({ sequence, cutoffs, audit = [] }) {
+    const records = decodeList(audit, (record) => (isAuditRecord(record) ? record : undefined));
     const decoded = decodeList(cutoffs, (suspension) => (isSuspension(suspension) ? suspension : undefined));
-    if (!isCount(sequence) || decoded === undefined) return undefined;
+    if (!isCount(sequence) || decoded === undefined || records === undefined) return undefined;
     const byUid = new Map(decoded.map((suspension) => [suspension.uid, suspension]));
-    return { sequence, completeSince: null, suspensions: byUid, changes: new Map() };
+    return { sequence, completeSince: null, suspensions: byUid, changes: new Map(), audit: records };
   },
 };
+
+function isAuditRecord(value: unknown): value is SuspensionAuditRecord {
+  const { id, at, suspension, release } = isRecord(value) ? value : {};
+  return isText(id) && isCount(at) && isSuspension(suspension) && (release === null || isRelease(release));
+}
 
 export const LEDGER_FORMAT: StateFormat<Ledger> = {
   kind: 'ledger',

@@ -32,6 +32,8 @@ export interface Keys {
   readonly cutoffMeta: string;
   /** Stream with ids `<sequence>-0`. Its entries only wake watchers. */
   readonly cutoffChanges: string;
+  /** Stream of `suspension` (encoded) and `release` (JSON, or '' if the suspension was made or changed). Its ids are times. */
+  readonly cutoffAudit: string;
   /** String: since when members register, and when any member exchanged leases last, in milliseconds. */
   readonly leaseOpen: string;
   /** Hash: `<incarnation>:<node>` → the time of the member's last exchange in milliseconds, and its sequence. */
@@ -88,6 +90,7 @@ export function keysFor(fleet: string): Keys {
     cutoffSequences: `${prefix}cutoff-sequences`,
     cutoffMeta: `${prefix}cutoff-meta`,
     cutoffChanges: `${prefix}cutoff-changes`,
+    cutoffAudit: `${prefix}cutoff-audit`,
     leaseOpen: `${prefix}lease-open`,
     leaseMembers: `${prefix}lease-members`,
     lease: ({ owner, resource }) =>

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Suspension } from '@weir/model/data-plane';
 import type { Redis } from 'ioredis';
-import type { SuspensionState, SuspensionStore } from '../contract.ts';
-import { decodeSuspension, encodeSuspension } from '../suspension-codec.ts';
+import type { SuspensionAuditRecord, SuspensionRelease, SuspensionState, SuspensionStore } from '../contract.ts';
+import { AUDIT_PAGE_SIZE, AUDIT_RETENTION_MS, MAX_AUDIT_RECORDS } from '../limits.ts';
+import { decodeRelease, decodeSuspension, encodeSuspension } from '../suspension-codec.ts';
 import { runTransaction } from './connection/pipeline.ts';
 import type { RedisConnection } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
@@ -15,6 +16,8 @@ const MAX_KEPT_CHANGES = 100;
 /** How long a watcher waits for a change before checking whether the store was rolled back. */
 const POLL_INTERVAL_MS = 500;
 
+const AUDIT_BOUNDS = [AUDIT_RETENTION_MS, MAX_AUDIT_RECORDS] as const;
+
 export class RedisSuspensions implements SuspensionStore {
   readonly #connection: RedisConnection;
   readonly #keys: Keys;
@@ -26,20 +29,30 @@ export class RedisSuspensions implements SuspensionStore {
     this.#keys = keys;
   }
 
-  async put(suspension: Suspension): Promise<void> {
-    const { cutoffs, cutoffSequences, cutoffMeta, cutoffChanges } = this.#keys;
-    const args = [suspension.uid, encodeSuspension(suspension), randomUUID(), this.#highestSequence, MAX_KEPT_CHANGES];
+  async put(suspension: Suspension, adopts = ''): Promise<void> {
+    const { cutoffs, cutoffSequences, cutoffMeta, cutoffChanges, cutoffAudit } = this.#keys;
+    const change = [randomUUID(), this.#highestSequence, MAX_KEPT_CHANGES];
+    const args = [suspension.uid, encodeSuspension(suspension), ...change, adopts, ...AUDIT_BOUNDS];
+    const keys = [cutoffs, cutoffSequences, cutoffMeta, cutoffChanges, cutoffAudit];
+    this.#recordSequence(await this.#connection.run('put-cutoff', keys, args));
+  }
+
+  async remove(uid: string, release?: SuspensionRelease): Promise<void> {
+    const { cutoffs, cutoffSequences, cutoffMeta, cutoffChanges, cutoffAudit } = this.#keys;
+    const recorded = release === undefined ? ['', '', ''] : auditArgsFor(release);
+    const change = [randomUUID(), this.#highestSequence, MAX_KEPT_CHANGES];
+    const keys = [cutoffs, cutoffSequences, cutoffMeta, cutoffChanges, cutoffAudit];
     this.#recordSequence(
-      await this.#connection.run('put-cutoff', [cutoffs, cutoffSequences, cutoffMeta, cutoffChanges], args),
+      await this.#connection.run('remove-cutoff', keys, [uid, ...change, ...recorded, ...AUDIT_BOUNDS]),
     );
   }
 
-  async remove(uid: string): Promise<void> {
-    const { cutoffs, cutoffSequences, cutoffMeta, cutoffChanges } = this.#keys;
-    const args = [uid, randomUUID(), this.#highestSequence, MAX_KEPT_CHANGES];
-    this.#recordSequence(
-      await this.#connection.run('remove-cutoff', [cutoffs, cutoffSequences, cutoffMeta, cutoffChanges], args),
+  async audit(before?: string): Promise<readonly SuspensionAuditRecord[]> {
+    const end = before === undefined ? '+' : `(${before}`;
+    const entries = await this.#connection.call((redis) =>
+      redis.xrevrange(this.#keys.cutoffAudit, end, '-', 'COUNT', AUDIT_PAGE_SIZE),
     );
+    return entries.map(decodeAuditEntry).filter((record) => record !== undefined);
   }
 
   async markComplete(known = 0): Promise<void> {
@@ -106,4 +119,18 @@ export class RedisSuspensions implements SuspensionStore {
   #recordSequence(sequence: unknown): void {
     this.#highestSequence = Math.max(this.#highestSequence, Number(sequence));
   }
+}
+
+function auditArgsFor({ suspension, why, by }: SuspensionRelease): readonly string[] {
+  const release = JSON.stringify({ why, ...(by === undefined ? {} : { by }) });
+  return [encodeSuspension(suspension), release, by === undefined ? '0' : '1'];
+}
+
+/** Decodes an entry of the audit stream. Returns undefined if a newer version wrote the entry. */
+function decodeAuditEntry([id, fields]: [id: string, fields: string[]]): SuspensionAuditRecord | undefined {
+  const field = (name: string): string => fields[fields.indexOf(name) + 1] ?? '';
+  const suspension = decodeSuspension(field('suspension'));
+  const release = decodeRelease(field('release'));
+  if (suspension === undefined || release === undefined) return undefined;
+  return { id, at: Number(id.split('-')[0]), suspension, release };
 }

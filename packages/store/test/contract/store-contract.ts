@@ -4,6 +4,7 @@ import { heartbeatsContract } from './heartbeats.ts';
 import { leasesContract } from './leases.ts';
 import { revisionsContract } from './revisions.ts';
 import type { StoreUnderTest } from './store-fixture.ts';
+import { suspensionAuditContract } from './suspension-audit.ts';
 import { suspensionsContract } from './suspensions.ts';
 import { tableContract } from './table.ts';
 import { usageContract } from './usage.ts';
@@ -19,5 +20,6 @@ export function storeContract(subject: StoreUnderTest): void {
   usageContract(subject);
   usageCountersContract(subject);
   suspensionsContract(subject);
+  suspensionAuditContract(subject);
   leasesContract(subject);
 }

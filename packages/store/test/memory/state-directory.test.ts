@@ -169,7 +169,7 @@ describe('a memory store with a state directory', () => {
     await before.suspensions.put(suspension('past', { until: clock.now() + 1_000 }));
     await before.suspensions.put(suspension('later', { until: clock.now() + 9_000 }));
     await before.suspensions.put(suspension('gone'));
-    await before.suspensions.remove('gone');
+    await before.suspensions.remove('gone', { suspension: suspension('gone'), why: 'resumed' });
     const { sequence } = await before.suspensions.read();
     await before.close();
     await clock.advance(1_000);
@@ -180,6 +180,7 @@ describe('a memory store with a state directory', () => {
       ['file', 'later'],
     );
     assert.equal(state.sequence, sequence);
+    assert.equal((await after.suspensions.audit()).length, 6, 'the audit trail is kept, too');
     await after.close();
   });
 

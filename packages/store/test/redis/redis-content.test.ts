@@ -5,6 +5,7 @@ import { encodeEntry, type ListenerReport, minuteOf, type TablePosition } from '
 import { eventually } from '@weir/testkit';
 import { requireProgram } from '@weir/tools';
 import { keysFor } from '../../src/redis/keys.ts';
+import { encodeSuspension } from '../../src/suspension-codec.ts';
 import {
   contentOf,
   contentOfEntries,
@@ -46,6 +47,23 @@ describe('the content of Redis', requireProgram('redis'), () => {
     assert.deepEqual(
       keys.filter((key) => !key.startsWith(`weir:{${a.fleet}}:`)),
       [],
+    );
+  });
+
+  test('drops records of the audit trail after two years, and skips records of a newer version', async () => {
+    await using world = fixture();
+    const { suspensions } = await world.connect();
+    const { cutoffAudit } = keysFor(world.fleet);
+    const record = ['suspension', encodeSuspension(suspension('old')), 'release', ''] as const;
+    const daysAgo = (days: number): string => `${Date.now() - days * 86_400_000}-0`;
+    await redis().xadd(cutoffAudit, daysAgo(732), ...record);
+    await redis().xadd(cutoffAudit, daysAgo(730), ...record);
+    await redis().xadd(cutoffAudit, daysAgo(1), 'suspension', record[1], 'release', '{"why":"from-the-future"}');
+    await suspensions.put(suspension('new'));
+    assert.equal(await redis().xlen(cutoffAudit), 3);
+    assert.deepEqual(
+      (await suspensions.audit()).map(({ suspension: { uid } }) => uid),
+      ['new', 'old'],
     );
   });
 

@@ -126,8 +126,9 @@ describe('the Redis users of docs/redis.md', requireProgram('redis'), () => {
     await proxy.heartbeats.remove('n1', 7);
     await controller.usage.fold('n1', 7);
     await console.suspensions.put(suspension('b'));
-    await console.suspensions.remove('b');
-    await controller.suspensions.remove('a');
+    await console.suspensions.remove('b', { suspension: suspension('b'), why: 'resumed', by: 'alice' });
+    await controller.suspensions.remove('a', { suspension: suspension('a'), why: 'deleted' });
+    assert.equal((await console.suspensions.audit()).length, 4);
     assert.equal((await inspectRedis({ ...accessOf('weir-console'), fleet: FLEET })).role, 'primary');
     // Ignores `CONFIG GET`: `weir doctor` tries to read the configuration, but works without it.
     const refusals = (await admin?.call('ACL', 'LOG')) as unknown[][];
