@@ -12,8 +12,10 @@ export { type AppliedRevision, type FollowTableOptions, followTable } from './fo
 export {
   DEFAULT_KEPT_REVISIONS,
   HEARTBEAT_TTL_MS,
+  LEASE_REGISTRATION_MS,
   MAX_BYTES_PER_REVISION,
   MAX_CHANGES_PER_REVISION,
+  MAX_LEASES_PER_EXCHANGE,
 } from './limits.ts';
 export { type MemoryFaults, MemoryStore, type MemoryStoreOptions } from './memory/memory-store.ts';
 export { openMemoryStore, type PersistentMemoryStoreOptions } from './memory/open-memory-store.ts';

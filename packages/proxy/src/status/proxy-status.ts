@@ -26,8 +26,8 @@ export interface ProxyStatusOptions {
   readonly pool: WorkerPool;
   readonly health: HealthMonitor;
   readonly isDraining: () => boolean;
-  /** Returns a warning about the admin port, which is reported together with `settings.hostWarnings`. */
-  readonly adminWarning: () => string | undefined;
+  /** Returns what is reported together with `settings.hostWarnings`. */
+  readonly warnings: () => readonly (string | undefined)[];
   /** Returns the address of the admin server; undefined while it does not listen. */
   readonly adminAddress: () => HostPort | undefined;
 }
@@ -81,11 +81,11 @@ export class ProxyStatus {
       pool,
       health,
       isDraining,
-      adminWarning,
+      warnings,
       adminAddress,
     } = this.#options;
     const { node, version, transport, addresses } = settings;
-    const hostAdvice = append(settings.hostWarnings, adminWarning());
+    const hostAdvice = [...(settings.hostWarnings ?? []), ...warnings()].filter((each) => each !== undefined);
     const unhealthy = unhealthyReportFor(health);
     const admin = adminAddress();
     const local = localSuspensions?.inForce ?? [];
@@ -102,15 +102,11 @@ export class ProxyStatus {
       workers: pool.live,
       connections: slots.activeConnections(),
       ...(unhealthy === undefined ? {} : { unhealthy }),
-      ...(hostAdvice === undefined ? {} : { hostAdvice }),
+      ...(hostAdvice.length === 0 ? {} : { hostAdvice }),
       ...(local.length === 0 ? {} : { localSuspensions: local }),
       ...(admin === undefined ? {} : { admin: { ...admin, tls: settings.adminTls !== undefined } }),
     };
   }
-}
-
-function append(known: readonly string[] | undefined, more: string | undefined): readonly string[] | undefined {
-  return more === undefined ? known : [...(known ?? []), more];
 }
 
 /**
