@@ -27,8 +27,8 @@ export class DemandWindow {
   /** Adds the current state of the row. `at` is in milliseconds of the monotonic clock. */
   add(row: RowDemand, at: number): void {
     const samples = this.#samples;
-    const previous = samples.at(-2);
-    if (previous !== undefined && at - previous.at < MIN_SAMPLE_INTERVAL_MS) samples.pop();
+    const [last, previous] = [samples.at(-1), samples.at(-2)];
+    if (last !== undefined && previous !== undefined && last.at - previous.at < MIN_SAMPLE_INTERVAL_MS) samples.pop();
     samples.push({ at, row });
     while (samples.length > 2 && at - (samples[1] as Sample).at >= WINDOW_MS) samples.shift();
   }
@@ -61,14 +61,15 @@ export class DemandWindow {
    * sample differs from the mean by more than three standard deviations of a Poisson process.
    */
   #ratePerSecond(counter: 'offeredNew' | 'offeredRequests'): number {
-    const [last, previous] = [this.#samples.at(-1) as Sample, this.#samples.at(-2)];
+    const last = this.#samples.at(-1) as Sample;
+    const previous = this.#samples.findLast(({ at }) => last.at - at >= MIN_SAMPLE_INTERVAL_MS);
     if (previous === undefined) return 0;
     const mean = (this.#increase(counter) / this.#spanMs) * 1_000;
     const sampleMs = last.at - previous.at;
     const units = last.row[counter] - previous.row[counter];
     const expected = (mean * sampleMs) / 1_000;
     const hasChanged = Math.abs(units - expected) > 3 * Math.sqrt(Math.max(1, expected));
-    return Math.ceil(hasChanged && sampleMs > 0 ? (units / sampleMs) * 1_000 : mean);
+    return Math.ceil(hasChanged ? (units / sampleMs) * 1_000 : mean);
   }
 
   /** Claims the whole limit while readers wait, in proportion to the number of readers. */
