@@ -51,7 +51,8 @@ describe('shares of limits in Redis', requireProgram('redis'), () => {
         assert.equal(open.count(node), LIMIT);
       });
     }
-    for (const proxy of proxies) assert.match(proxy.view().hostAdvice?.join() ?? '', /lacks the right to the keys lease/);
+    for (const proxy of proxies)
+      assert.match(proxy.view().hostAdvice?.join() ?? '', /lacks the right to the keys lease/);
   });
 });
 
