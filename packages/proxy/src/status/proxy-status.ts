@@ -85,7 +85,7 @@ export class ProxyStatus {
       adminAddress,
     } = this.#options;
     const { node, version, transport, addresses } = settings;
-    const hostAdvice = [...(settings.hostWarnings ?? []), ...warnings()].filter((each) => each !== undefined);
+    const hostAdvice = append(settings.hostWarnings, warnings());
     const unhealthy = unhealthyReportFor(health);
     const admin = adminAddress();
     const local = localSuspensions?.inForce ?? [];
@@ -102,11 +102,19 @@ export class ProxyStatus {
       workers: pool.live,
       connections: slots.activeConnections(),
       ...(unhealthy === undefined ? {} : { unhealthy }),
-      ...(hostAdvice.length === 0 ? {} : { hostAdvice }),
+      ...(hostAdvice === undefined ? {} : { hostAdvice }),
       ...(local.length === 0 ? {} : { localSuspensions: local }),
       ...(admin === undefined ? {} : { admin: { ...admin, tls: settings.adminTls !== undefined } }),
     };
   }
+}
+
+function append(
+  known: readonly string[] | undefined,
+  more: readonly (string | undefined)[],
+): readonly string[] | undefined {
+  const found = more.filter((each) => each !== undefined);
+  return found.length === 0 ? known : [...(known ?? []), ...found];
 }
 
 /**

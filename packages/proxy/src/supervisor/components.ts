@@ -206,7 +206,7 @@ export function createComponents(
     log: log.child({ part: 'leases' }),
     savedShares: state?.shares,
     incarnation: () => flusher.incarnation,
-    isDraining,
+    isDraining: () => isDraining() || takeover.hasHandedOver,
     isOtherProxyServing: () => takeover.isOtherProxyServing,
     onSettled: onStateChange,
   });
