@@ -58,6 +58,7 @@ describe('docs/metrics.md lists the exposed metrics with types and labels', requ
       'weir_controller_problems',
       'weir_metrics_dropped_total',
       'weir_tenant_limit',
+      'weir_tenant_share',
       'weir_tenant_used',
     ]);
   });

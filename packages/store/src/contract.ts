@@ -325,7 +325,10 @@ export interface SuspensionState {
  * released or `MAX_LEASE_SILENCE_MS` has passed.
  */
 export interface LeaseStore {
-  /** Records what the member holds and needs, and returns a grant for each request in order; none if a later exchange was processed. */
+  /**
+   * Records what the member holds and needs, and returns a grant for each request in order; none if a later exchange was processed. Throws
+   * FORBIDDEN if the user of the store has no right to leases.
+   */
   exchange(exchange: LeaseExchange): Promise<readonly LeaseGrant[]>;
   /** Returns the shares of a member that has ended, or that ends and has stopped using its shares. */
   release(node: string, life: number): Promise<void>;

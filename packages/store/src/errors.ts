@@ -7,6 +7,8 @@ export type StoreErrorCode =
   | 'GAP'
   /** The store responds but refuses the client, because of the password, a permission, the Redis version or the eviction policy. */
   | 'REFUSED'
+  /** The user of the store lacks a right that only this call needs. Other calls work. */
+  | 'FORBIDDEN'
   /** A file of the state directory is invalid or cannot be read or written. */
   | 'DAMAGED';
 

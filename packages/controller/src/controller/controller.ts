@@ -4,6 +4,7 @@ import { createMetrics } from '@weir/runtime/metrics';
 import type { Store } from '@weir/store';
 import { createFleetLoop } from '../fleet/fleet-loop.ts';
 import { FleetReconciler } from '../fleet/fleet-reconciler.ts';
+import { LeaseReaper } from '../fleet/lease-reaper.ts';
 import { ALWAYS_LEADER, type Leadership, leaderOnlyStore } from '../leader/leadership.ts';
 import { createStatusLoop, StatusReconciler } from '../status/status-reconciler.ts';
 import type { StatusSink } from '../status/status-sink.ts';
@@ -91,6 +92,7 @@ export function startController(options: ControllerOptions): Controller {
     log: logFor('usage'),
     onUsage: (usageTable, rows) => metrics.setTenants(usageTable, rows),
   });
+  const leaseReaper = new LeaseReaper({ leases: store.leases, clock, log: logFor('leases') });
   const status = options.status && new StatusReconciler({ sink: options.status, onStatusChange: () => wake('status') });
   const fleet =
     status &&
@@ -98,6 +100,7 @@ export function startController(options: ControllerOptions): Controller {
       heartbeats: store.heartbeats,
       clock,
       log: logFor('fleet'),
+      onHeartbeats: (heartbeats) => leaseReaper.onHeartbeats(heartbeats),
       onViews: (views) => status.setDesired({ kind: 'decided', views }),
     });
 
@@ -133,7 +136,7 @@ export function startController(options: ControllerOptions): Controller {
     async close() {
       for (const unsubscribe of unsubscribers) unsubscribe();
       for (const each of Object.values(loops)) each.close?.();
-      await Promise.all(Object.values(loops).map(({ loop }) => loop.close()));
+      await Promise.all([...Object.values(loops).map(({ loop }) => loop.close()), leaseReaper.close()]);
     },
   };
 }

@@ -23,6 +23,8 @@ export interface FleetReconcilerOptions {
   readonly heartbeats: HeartbeatStore;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Called with the heartbeats of all live proxies after each read. */
+  readonly onHeartbeats: (heartbeats: readonly Heartbeat[]) => void;
   /** Called with the views of all Services. The list is the same object as long as no view changes. */
   readonly onViews: (views: readonly ServiceView[]) => void;
 }
@@ -50,6 +52,7 @@ export class FleetReconciler {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #onViews: FleetReconcilerOptions['onViews'];
+  readonly #onHeartbeats: FleetReconcilerOptions['onHeartbeats'];
   /** The unknown-version proxies that were logged and are still present, as `node/life`. */
   #loggedUnknownVersions: ReadonlySet<string> = new Set();
   #unknownVersionProxies = new UnknownVersionProxies();
@@ -66,11 +69,12 @@ export class FleetReconciler {
   /** Aborts when leadership is lost. */
   #term = new AbortController();
 
-  constructor({ heartbeats, clock, log, onViews }: FleetReconcilerOptions) {
+  constructor({ heartbeats, clock, log, onViews, onHeartbeats }: FleetReconcilerOptions) {
     this.#heartbeats = heartbeats;
     this.#clock = clock;
     this.#log = log;
     this.#onViews = onViews;
+    this.#onHeartbeats = onHeartbeats;
     this.#storeReachableSince = clock.monotonic();
   }
 
@@ -156,7 +160,10 @@ export class FleetReconciler {
     // If the term ended while the heartbeats were read, using these heartbeats would undo `reset`.
     if (termSignal.aborted) return;
     if (heartbeats === undefined) this.#liveness.storeUnreachable();
-    else this.#liveness.heartbeatsRead(heartbeats, now);
+    else {
+      this.#liveness.heartbeatsRead(heartbeats, now);
+      this.#onHeartbeats(heartbeats);
+    }
     this.#logUnknownVersions(this.#liveness.alive());
     this.#updateUnreachableNodes(input.snapshot.nodes, { now });
     this.#views = this.#viewsFor(input, { isSettling: this.#liveness.isSettling });

@@ -3,6 +3,7 @@ import type { Metrics, Sample } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import { addStoreMetrics } from '@weir/store';
 import type { DescriptorCounter } from '../limits/descriptor-count.ts';
+import type { LeaseClient } from '../limits/lease-client.ts';
 import { ACTIVE, CONNECTIONS, RECEIVED, REFUSAL_COLUMNS, REFUSAL_REASONS, SENT } from '../metering/counters.ts';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
 import type { ProxySettings } from '../supervisor/proxy-settings.ts';
@@ -27,12 +28,13 @@ export interface ProxyMetricsSources {
   readonly health: HealthMonitor;
   readonly pool: WorkerPool;
   readonly descriptors: DescriptorCounter;
+  readonly leases: LeaseClient;
   /** Quantiles of the main thread's event loop delay in seconds, in the order of `DELAY_QUANTILES`. */
   readonly delaySeconds: Float64Array;
 }
 
 export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
-  const { settings, slots, table, propagation, health, pool, descriptors, delaySeconds } = sources;
+  const { settings, slots, table, propagation, health, pool, descriptors, leases, delaySeconds } = sources;
   const { version, transport, log, store } = settings;
   const metrics = createMetrics({ log, processMetrics: 'on', openDescriptors: () => descriptors.open });
   const column = (index: number) => () => perSlot(slots, index);
@@ -84,6 +86,13 @@ export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
         labels: { tenant, resource: 'connections' },
         value: connections,
       })),
+  });
+  metrics.collectGauge({
+    name: 'weir_tenant_share',
+    help: 'How much of the limit of the tenant this proxy may use now.',
+    labels: ['tenant', 'resource'],
+    collect: () =>
+      [...leases.tenantShares()].map(({ tenant, resource, share }) => ({ labels: { tenant, resource }, value: share })),
   });
   metrics.collectGauge({
     name: 'weir_service_endpoints',

@@ -26,8 +26,8 @@ export interface ProxyStatusOptions {
   readonly pool: WorkerPool;
   readonly health: HealthMonitor;
   readonly isDraining: () => boolean;
-  /** Returns a warning about the admin port, which is reported together with `settings.hostWarnings`. */
-  readonly adminWarning: () => string | undefined;
+  /** Returns what is reported together with `settings.hostWarnings`. */
+  readonly warnings: () => readonly (string | undefined)[];
   /** Returns the address of the admin server; undefined while it does not listen. */
   readonly adminAddress: () => HostPort | undefined;
 }
@@ -81,11 +81,11 @@ export class ProxyStatus {
       pool,
       health,
       isDraining,
-      adminWarning,
+      warnings,
       adminAddress,
     } = this.#options;
     const { node, version, transport, addresses } = settings;
-    const hostAdvice = append(settings.hostWarnings, adminWarning());
+    const hostAdvice = append(settings.hostWarnings, warnings());
     const unhealthy = unhealthyReportFor(health);
     const admin = adminAddress();
     const local = localSuspensions?.inForce ?? [];
@@ -109,8 +109,12 @@ export class ProxyStatus {
   }
 }
 
-function append(known: readonly string[] | undefined, more: string | undefined): readonly string[] | undefined {
-  return more === undefined ? known : [...(known ?? []), more];
+function append(
+  known: readonly string[] | undefined,
+  more: readonly (string | undefined)[],
+): readonly string[] | undefined {
+  const found = more.filter((each) => each !== undefined);
+  return found.length === 0 ? known : [...(known ?? []), ...found];
 }
 
 /**

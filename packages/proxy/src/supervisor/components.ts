@@ -7,6 +7,7 @@ import { Sealer } from '@weir/runtime/sealing';
 import { LogHub } from '../access-log/log-hub.ts';
 import type { DescriptorCounter } from '../limits/descriptor-count.ts';
 import { descriptorLimit, descriptorsForListeners } from '../limits/descriptor-limit.ts';
+import { LeaseClient } from '../limits/lease-client.ts';
 import { LimiterRegistry } from '../limits/limiter-registry.ts';
 import { SlotRegistry } from '../metering/slot-registry.ts';
 import { UsageFlusher } from '../metering/usage-flusher.ts';
@@ -35,6 +36,7 @@ import { WORKER_ENTRY } from './worker-thread.ts';
 export interface ProxyComponents {
   readonly slots: SlotRegistry;
   readonly descriptors: DescriptorCounter;
+  readonly leases: LeaseClient;
   readonly pool: WorkerPool;
   readonly table: TableDistributor;
   readonly maglev: MaglevTables;
@@ -77,6 +79,7 @@ export function createComponents(
     health.onRoutesChanged(keys);
     listeners.reconcile(keys);
     warnOfMissingSecret(keys);
+    if (keys.length === 0) leases.onLimitsChanged();
   };
   const onSuspensionsChanged = (inForce: readonly Suspension[]): void => {
     listeners.setSuspensions(inForce);
@@ -189,7 +192,23 @@ export function createComponents(
     log: log.child({ part: 'flush' }),
     highestIncarnation: state?.highestIncarnation ?? 0,
     state,
-    onIncarnation: () => heartbeatLoop.trigger(),
+    onIncarnation: () => {
+      heartbeatLoop.trigger();
+      leases.start();
+    },
+  });
+  const leases: LeaseClient = new LeaseClient({
+    node,
+    store,
+    registry: limits,
+    limits: table.limits,
+    clock,
+    log: log.child({ part: 'leases' }),
+    savedShares: state?.shares,
+    incarnation: () => flusher.incarnation,
+    isDraining: () => isDraining() || takeover.hasHandedOver,
+    isOtherProxyServing: () => takeover.isOtherProxyServing,
+    onSettled: onStateChange,
   });
   const stateSaver =
     state &&
@@ -199,6 +218,7 @@ export function createComponents(
       log: log.child({ part: 'state' }),
       table: () => table.placed,
       suspensions: () => suspensions.known,
+      shares: () => leases.savedShares,
     });
   const delaySeconds = new Float64Array(DELAY_QUANTILES.length);
   const eventLoopDelay = startEventLoopDelayMonitor(delaySeconds);
@@ -216,7 +236,7 @@ export function createComponents(
     pool,
     health,
     isDraining,
-    adminWarning: () => admin?.warning,
+    warnings: () => [admin?.warning, leases.warning],
     adminAddress: () => admin?.address,
   });
   const heartbeatLoop = createHeartbeatLoop({
@@ -226,7 +246,7 @@ export function createComponents(
     heartbeat: () => status.heartbeat,
   });
   const admin: AdminPort | undefined = createProxyAdmin(settings, {
-    metricsSources: { settings, slots, table, propagation, health, pool, descriptors, delaySeconds },
+    metricsSources: { settings, slots, table, propagation, health, pool, descriptors, leases, delaySeconds },
     ready,
     view: () => status.view,
     isOtherProxyServing: () => takeover.isOtherProxyServing,
@@ -235,6 +255,7 @@ export function createComponents(
   return {
     slots,
     descriptors,
+    leases,
     pool,
     table,
     maglev,

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Clock, Logger } from '@weir/runtime';
 import type { KnownSuspensions, PositionedTable, Store } from '@weir/store';
+import type { SavedShares } from '../limits/lease-client.ts';
 import { JournalFiles } from '../metering/journal-files.ts';
 import { PastIncarnations } from '../metering/past-incarnations.ts';
 import { StateFiles } from './state-files.ts';
@@ -15,6 +16,7 @@ export interface StateDirectory {
   readonly highestIncarnation: number;
   readonly table: PositionedTable | undefined;
   readonly cutoffs: KnownSuspensions | undefined;
+  readonly shares: SavedShares | undefined;
 }
 
 export interface StateDirectoryOptions {
@@ -47,5 +49,6 @@ export async function openStateDirectory(options: StateDirectoryOptions): Promis
     highestIncarnation,
     table: await stateFiles.readTable(),
     cutoffs: await stateFiles.readSuspensions(),
+    shares: await stateFiles.readShares(),
   };
 }

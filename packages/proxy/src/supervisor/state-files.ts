@@ -1,5 +1,5 @@
-// Copies of the last table (this node's part) and of the suspensions on the disk. A proxy starts with these copies if
-// the store is unreachable. A copy that cannot be decoded completely is ignored.
+// Copies of the last table (this node's part), of the suspensions and of the shares of limits on the disk. A proxy starts
+// with these copies if the store is unreachable. A copy that cannot be decoded completely is ignored.
 import { join } from 'node:path';
 import {
   decodeEntry,
@@ -18,6 +18,7 @@ import {
   writeFileAtomic,
 } from '@weir/runtime';
 import type { KnownSuspensions, PositionedTable } from '@weir/store';
+import type { SavedShares } from '../limits/lease-client.ts';
 import { parseJsonObject } from './json-object.ts';
 
 /** The number of entries in one chunk of the file. Encoding a chunk takes about a millisecond. */
@@ -48,12 +49,24 @@ export class StateFiles {
     await writeFileAtomic(this.#suspensionsPath, JSON.stringify({ version: 1, ...known }));
   }
 
+  async readShares(): Promise<SavedShares | undefined> {
+    return parseShares(await readFileIfPresent(this.#sharesPath));
+  }
+
+  async writeShares(shares: SavedShares): Promise<void> {
+    await writeFileAtomic(this.#sharesPath, JSON.stringify({ version: 1, shares: Object.fromEntries(shares) }));
+  }
+
   get #tablePath(): string {
     return join(this.#directory, 'table.json');
   }
 
   get #suspensionsPath(): string {
     return join(this.#directory, 'cutoffs.json');
+  }
+
+  get #sharesPath(): string {
+    return join(this.#directory, 'leases.json');
   }
 }
 
@@ -90,6 +103,13 @@ function parseSuspensions(text: string | undefined): KnownSuspensions | undefine
   return isValid ? { cutoffs: content.cutoffs as Suspension[], sequence: content.sequence as number } : undefined;
 }
 
+function parseShares(text: string | undefined): SavedShares | undefined {
+  const content = parseJsonObject(text);
+  if (content?.version !== 1 || typeof content.shares !== 'object' || content.shares === null) return undefined;
+  const shares = Object.entries(content.shares).filter(([, share]) => Number.isSafeInteger(share) && share >= 0);
+  return new Map(shares as [string, number][]);
+}
+
 /**
  * After a write, the next write waits this many times as long as the write took. A large table is therefore written
  * less often.
@@ -102,6 +122,7 @@ export interface StateSaverOptions {
   readonly log: Logger;
   readonly table: () => PositionedTable | undefined;
   readonly suspensions: () => KnownSuspensions | undefined;
+  readonly shares: () => SavedShares | undefined;
 }
 
 /**
@@ -112,6 +133,7 @@ export class StateSaver {
   readonly #options: StateSaverOptions;
   #writtenPosition: unknown;
   #writtenSuspensions: unknown;
+  #writtenShares: unknown;
   #nextAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
   #hasFailed = false;
@@ -134,7 +156,7 @@ export class StateSaver {
   }
 
   async write(): Promise<void> {
-    const { files, clock, log, table, suspensions } = this.#options;
+    const { files, clock, log, table, suspensions, shares } = this.#options;
     const startedAt = clock.monotonic();
     try {
       const placed = table();
@@ -146,6 +168,11 @@ export class StateSaver {
       if (known !== undefined && known !== this.#writtenSuspensions) {
         await files.writeSuspensions(known);
         this.#writtenSuspensions = known;
+      }
+      const held = shares();
+      if (held !== undefined && held !== this.#writtenShares) {
+        await files.writeShares(held);
+        this.#writtenShares = held;
       }
       this.#hasFailed = false;
     } catch (error) {

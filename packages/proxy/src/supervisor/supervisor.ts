@@ -79,7 +79,7 @@ export class Supervisor {
   }
 
   async start(): Promise<void> {
-    const { pool, takeover, flusher, heartbeatLoop } = this.components;
+    const { pool, takeover, flusher, heartbeatLoop, leases } = this.components;
     pool.start();
     await takeover.start();
     await this.components.localSuspensions?.sync();
@@ -90,6 +90,7 @@ export class Supervisor {
       flusher.resendAll();
       this.#flushLoop.trigger();
       heartbeatLoop.trigger();
+      leases.onStoreReady();
     });
     for (const loop of this.#loops) loop.trigger();
   }
@@ -116,8 +117,19 @@ export class Supervisor {
   }
 
   async #close(drainMs: number): Promise<void> {
-    const { takeover, listeners, pool, slots, maglev, health, flusher, stateSaver, eventLoopDelay, accessLogs } =
-      this.components;
+    const {
+      takeover,
+      listeners,
+      pool,
+      slots,
+      maglev,
+      health,
+      flusher,
+      leases,
+      stateSaver,
+      eventLoopDelay,
+      accessLogs,
+    } = this.components;
     const { store, node, clock, log } = this.#settings;
     this.#isDraining = true;
     this.#ready.reject(new Error('the proxy was closed'));
@@ -132,7 +144,7 @@ export class Supervisor {
     maglev.close();
     health.close();
     this.#removeConnectionListener();
-    await Promise.all(this.#loops.map((loop) => loop.close()));
+    await Promise.all([...this.#loops.map((loop) => loop.close()), leases.close()]);
     const reason = await flusher.finish(LAST_FLUSH_TIMEOUT_MS);
     if (reason !== undefined) log.warn({ reason }, 'failed to flush the last usage');
     await stateSaver?.close();
@@ -177,8 +189,8 @@ export class Supervisor {
   }
 
   #onStateChange(): void {
-    const { table, listeners, heartbeatLoop, takeover } = this.components;
-    const isSettled = table.applied !== null && listeners.isSettled;
+    const { table, listeners, leases, heartbeatLoop, takeover } = this.components;
+    const isSettled = table.applied !== null && listeners.isSettled && (this.#isServing || leases.isSettled);
     // While thousands of listeners open at the start, one heartbeat per second is enough, because each heartbeat
     // reports all listeners.
     if (isSettled || this.#isServing || this.#isDraining) heartbeatLoop.trigger();

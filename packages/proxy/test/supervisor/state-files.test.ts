@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Entry } from '@weir/model';
 import { temporaryDirectory } from '@weir/testkit';
@@ -23,6 +25,23 @@ for (const size of [0, 1, 200, 450]) {
     assert.deepEqual(new Map(read?.table.entries), before);
   });
 }
+
+test('reads the shares of limits that were written, and no shares from a file that is damaged', async () => {
+  await using directory = temporaryDirectory('state-copy');
+  const files = new StateFiles(directory.path);
+  assert.equal(await files.readShares(), undefined);
+  const shares = new Map([
+    ['tenant.shop:connections', 20],
+    ['service.u1:outBitsPerSecond', 1_000_000_000],
+  ]);
+  await files.writeShares(shares);
+  assert.deepEqual(await files.readShares(), shares);
+  const path = join(directory.path, 'leases.json');
+  writeFileSync(path, '{"version":1,"shares":{"tenant.shop:connections":-1,"tenant.a:connections":"x"}}');
+  assert.deepEqual(await files.readShares(), new Map());
+  writeFileSync(path, '{"version":1,"sha');
+  assert.equal(await files.readShares(), undefined);
+});
 
 function entryOf(id: string): Entry {
   return { kind: 'tenant', id, name: id, policy: null, namespaces: [], limits: {}, used: { services: 0, ports: 0 } };

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import type { ShareClaim } from '@weir/model/data-plane';
+import { errorMessage } from '@weir/runtime';
 import type { Incarnation, LeaseExchange, LeaseGrant, LeaseName, LeaseRequest, LeaseStore } from '../contract.ts';
+import { StoreError } from '../errors.ts';
 import { LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS, MAX_LEASES_PER_EXCHANGE } from '../limits.ts';
 import { runPipeline } from './connection/pipeline.ts';
 import type { RedisConnection } from './connection/redis-connection.ts';
+import { isPermissionDenied } from './connection/redis-errors.ts';
+import { runScript } from './connection/scripts.ts';
 import type { Keys } from './keys.ts';
 import { memberFor, parseMember } from './redis-heartbeats.ts';
 
@@ -20,11 +24,14 @@ export class RedisLeases implements LeaseStore {
     assert.ok(requests.length <= MAX_LEASES_PER_EXCHANGE, 'too many leases in one exchange');
     const { leaseOpen, leaseMembers, lease } = this.#keys;
     const times = [LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS];
-    const reply = await this.#connection.run(
-      'exchange-leases',
-      [leaseOpen, leaseMembers, ...requests.map(lease)],
-      [memberFor(node, life), sequence, mayRaise ? 1 : 0, ...times, ...requests.flatMap(encodeRequest)],
+    const script = {
+      keys: [leaseOpen, leaseMembers, ...requests.map(lease)],
+      args: [memberFor(node, life), sequence, mayRaise ? 1 : 0, ...times, ...requests.flatMap(encodeRequest)],
+    };
+    const reply = await this.#connection.call((redis) =>
+      runScript(redis, 'exchange-leases', script).catch(deniedOrThrow),
     );
+    if (reply instanceof StoreError) throw reply;
     return (reply as string[]).map(decodeGrant);
   }
 
@@ -55,6 +62,14 @@ export class RedisLeases implements LeaseStore {
         .reduce((sum, [, text]) => sum + demandOf(text), 0),
     );
   }
+}
+
+function deniedOrThrow(thrown: unknown): StoreError {
+  if (!isPermissionDenied(thrown)) throw thrown;
+  return new StoreError(
+    'FORBIDDEN',
+    `Redis does not permit leases (${errorMessage(thrown)}); extend the ACL of the user`,
+  );
 }
 
 function encodeRequest({ limit, held, wanted, claim }: LeaseRequest): (string | number)[] {

@@ -1,0 +1,360 @@
+// Keeps this proxy's shares of fleet-wide limits. The main thread measures what the clients of each tenant and Service
+// need, exchanges claims with the other proxies through the store, and writes the shares into the limiter state.
+import { LEASED_RESOURCES, type LeasedResource } from '@weir/model/data-plane';
+import { type Clock, errorMessage, type Logger, Loop } from '@weir/runtime';
+import {
+  LEASE_REGISTRATION_MS,
+  type LeaseName,
+  type LeaseRequest,
+  MAX_LEASES_PER_EXCHANGE,
+  type Store,
+  StoreError,
+} from '@weir/store';
+import { Lease } from './lease.ts';
+import { DemandWindow } from './lease-demand.ts';
+import type { LimiterRegistry } from './limiter-registry.ts';
+import type { LimitedOwner, TableLimits } from './table-limits.ts';
+
+const TICK_MS = 100;
+const MAX_TICK_MS = 1_000;
+const MIN_GAP_MS = 20;
+/** The client works at most a 20th of the time. */
+const WORK_TIME_DIVISOR = 20;
+/** The client waits twice as long as the store took to answer, so that a slow store gets fewer calls. */
+const CALL_TIME_FACTOR = 2;
+/** A proxy without leases also calls the store, so that a first limit can be divided at once. */
+const MAX_SILENCE_MS = 1_000;
+/** How long a proxy that starts waits for its first shares before it is ready. */
+const MAX_START_MS = 500;
+
+const FORBIDDEN_WARNING =
+  'this proxy lets each tenant use the whole limits, because the Redis user lacks the right to the keys lease*; add the right as docs/redis.md says';
+
+/** The shares of this proxy by lease (`leaseKey`), for the state directory. */
+export type SavedShares = ReadonlyMap<string, number>;
+
+export interface LeaseClientOptions {
+  readonly node: string;
+  readonly store: Pick<Store, 'leases' | 'connection'>;
+  readonly registry: Pick<LimiterRegistry, 'demand' | 'setShare'>;
+  readonly limits: Pick<TableLimits, 'leased'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The shares that an earlier incarnation of the node had. */
+  readonly savedShares: SavedShares | undefined;
+  /** Returns the number of this incarnation; undefined while it has none. */
+  readonly incarnation: () => number | undefined;
+  readonly isDraining: () => boolean;
+  /** Whether another proxy of this node serves clients. */
+  readonly isOtherProxyServing: () => boolean;
+  /** Called when `isSettled` becomes true. */
+  readonly onSettled: () => void;
+}
+
+/** A tenant or Service with its leases. */
+interface LeasedOwner {
+  owner: LimitedOwner;
+  readonly window: DemandWindow;
+  readonly leases: Map<LeasedResource, Lease>;
+}
+
+/** A lease with the row of its owner. */
+interface PlacedLease {
+  readonly row: number;
+  readonly window: DemandWindow;
+  readonly lease: Lease;
+}
+
+export class LeaseClient {
+  readonly #options: LeaseClientOptions;
+  readonly #loop: Loop;
+  readonly #owners = new Map<string, LeasedOwner>();
+  /** Leases of limits that were removed, until the store has taken them back. */
+  readonly #returned = new Map<string, LeaseName>();
+  #firstLeaseAt: number | undefined;
+  #life: number | undefined;
+  #sequence = 0;
+  #savedShares: SavedShares | undefined;
+  #calledAt = Number.NEGATIVE_INFINITY;
+  #nextTickAt = Number.NEGATIVE_INFINITY;
+  #raisesFrom = Number.NEGATIVE_INFINITY;
+  /** Whether the last exchange failed. While the store cannot raise shares again, shares are not lowered. */
+  #hasFailed = false;
+  #isForbidden = false;
+  #wasSettled = true;
+
+  constructor(options: LeaseClientOptions) {
+    this.#options = options;
+    const { clock, log } = options;
+    this.#loop = new Loop({
+      run: () => this.#tick(),
+      gapMs: MIN_GAP_MS,
+      resyncMs: TICK_MS,
+      retryMs: [TICK_MS, MAX_TICK_MS],
+      clock,
+      onError: (error, { failures }) =>
+        log[failures === 1 ? 'warn' : 'debug'](
+          { reason: errorMessage(error) },
+          'failed to exchange shares of limits; keeping the last shares and retrying',
+        ),
+    });
+  }
+
+  start(): void {
+    this.#loop.trigger();
+  }
+
+  /** To be called when limits may have changed. */
+  onLimitsChanged(): void {
+    this.#findOwners();
+    this.#nextTickAt = Number.NEGATIVE_INFINITY;
+    this.#loop.trigger();
+  }
+
+  /** To be called when the store is reachable again. The store may have lost what it granted last. */
+  onStoreReady(): void {
+    const { clock } = this.#options;
+    this.#raisesFrom = clock.monotonic() + LEASE_REGISTRATION_MS;
+    this.#makeAllDue();
+    this.#nextTickAt = Number.NEGATIVE_INFINITY;
+    this.#loop.trigger();
+  }
+
+  /** Whether the store has granted a share of each limit, or does not grant shares soon. */
+  get isSettled(): boolean {
+    const { clock, store } = this.#options;
+    return (
+      this.#isForbidden ||
+      store.connection !== 'ready' ||
+      clock.monotonic() - (this.#firstLeaseAt ?? Number.POSITIVE_INFINITY) >= MAX_START_MS ||
+      [...this.#leases()].every(({ lease }) => lease.hasGrant)
+    );
+  }
+
+  /** What an operator should know about the leases; undefined if there is no problem. */
+  get warning(): string | undefined {
+    return this.#isForbidden ? FORBIDDEN_WARNING : undefined;
+  }
+
+  /** The shares to save; another object after each change. Undefined before the first exchange. */
+  get savedShares(): SavedShares | undefined {
+    return this.#savedShares;
+  }
+
+  /** Yields this proxy's shares of the limits of tenants. */
+  *tenantShares(): Iterable<{ readonly tenant: string; readonly resource: LeasedResource; readonly share: number }> {
+    for (const { lease } of this.#leases()) {
+      const { owner, resource } = lease.name;
+      const share = this.#isForbidden ? lease.limit : Math.min(lease.limit, lease.share);
+      if (owner.kind === 'tenant') yield { tenant: owner.name, resource, share };
+    }
+  }
+
+  /** Ends the exchanges and gives all shares back. To be called when no connection is open any more. */
+  async close(): Promise<void> {
+    await this.#loop.close();
+    const { store, node } = this.#options;
+    // If the release fails, the store takes the shares back after a while.
+    if (this.#life !== undefined) await store.leases.release(node, this.#life).catch(() => undefined);
+  }
+
+  async #tick(): Promise<void> {
+    const { clock, store, incarnation, onSettled } = this.#options;
+    if (clock.monotonic() < this.#nextTickAt) return;
+    try {
+      const life = incarnation();
+      if (life !== undefined && store.connection === 'ready') await this.#exchangeAs(life);
+    } finally {
+      const { isSettled } = this;
+      if (isSettled && !this.#wasSettled) onSettled();
+      this.#wasSettled = isSettled;
+    }
+  }
+
+  async #exchangeAs(life: number): Promise<void> {
+    const { clock } = this.#options;
+    const startedAt = clock.monotonic();
+    const previousLife = this.#life;
+    if (life !== previousLife) this.#beginLife(life);
+    this.#findOwners();
+    this.#measure();
+    const due = this.#dueLeases(startedAt);
+    const workMs = clock.monotonic() - startedAt;
+    const isSilent = startedAt - this.#calledAt >= MAX_SILENCE_MS;
+    if (due.length === 0 && this.#returned.size === 0 && !isSilent) return;
+    try {
+      await this.#exchange(life, due);
+      this.#hasFailed = false;
+      this.#setForbidden(false);
+      if (due.length > 0) this.#saveShares();
+    } catch (error) {
+      this.#hasFailed = true;
+      // The store may have taken none, some or all of the requests.
+      for (const { lease } of due) lease.makeDue();
+      if (!(error instanceof StoreError) || error.code !== 'FORBIDDEN') throw error;
+      this.#setForbidden(true, error);
+      this.#nextTickAt = clock.monotonic() + MAX_TICK_MS;
+      return;
+    }
+    if (life !== previousLife) await this.#releaseEarlierLives(life, previousLife);
+    const callMs = clock.monotonic() - startedAt - workMs;
+    const tickMs = Math.max(workMs * WORK_TIME_DIVISOR, callMs * CALL_TIME_FACTOR);
+    if (tickMs > TICK_MS) this.#nextTickAt = clock.monotonic() + Math.min(MAX_TICK_MS, tickMs);
+  }
+
+  #beginLife(life: number): void {
+    this.#life = life;
+    this.#sequence = 0;
+    this.#makeAllDue();
+  }
+
+  /** Creates and removes leases as limits are set and removed, and writes all shares into the limiter state. */
+  #findOwners(): void {
+    const { limits } = this.#options;
+    const gone = new Map(this.#owners);
+    for (const owner of limits.leased()) {
+      const key = ownerKey(owner);
+      gone.delete(key);
+      const known = this.#owners.get(key) ?? { owner, window: new DemandWindow(), leases: new Map() };
+      known.owner = owner;
+      this.#owners.set(key, known);
+      for (const resource of LEASED_RESOURCES) this.#findLease(known, resource);
+    }
+    for (const [key, { leases }] of gone) {
+      this.#owners.delete(key);
+      for (const lease of leases.values()) this.#returned.set(leaseKey(lease.name), lease.name);
+    }
+  }
+
+  #findLease({ owner, leases }: LeasedOwner, resource: LeasedResource): void {
+    const { savedShares, clock } = this.#options;
+    const limit = owner.limits[resource];
+    let lease = leases.get(resource);
+    if (limit === Number.POSITIVE_INFINITY) {
+      leases.delete(resource);
+      if (lease !== undefined) this.#returned.set(leaseKey(lease.name), lease.name);
+      return;
+    }
+    if (lease === undefined) {
+      const name: LeaseName = { owner: owner.owner, resource };
+      lease = new Lease({ name, limit, savedShare: this.#isStarting ? savedShares?.get(leaseKey(name)) : undefined });
+      leases.set(resource, lease);
+      this.#firstLeaseAt ??= clock.monotonic();
+      this.#wasSettled = false;
+      this.#returned.delete(leaseKey(name));
+    }
+    lease.limit = limit;
+    this.#writeShare(owner.row, lease);
+  }
+
+  #writeShare(row: number, lease: Lease): void {
+    const share = this.#isForbidden ? Number.POSITIVE_INFINITY : lease.share;
+    this.#options.registry.setShare(row, lease.name.resource, share);
+  }
+
+  #measure(): void {
+    const { registry, clock, isDraining } = this.#options;
+    for (const { owner, window, leases } of this.#owners.values()) {
+      window.add(registry.demand(owner.row), clock.monotonic());
+      for (const [resource, lease] of leases) lease.update(window.demandFor(resource, lease.limit), isDraining());
+    }
+  }
+
+  #dueLeases(now: number): PlacedLease[] {
+    return [...this.#leases()].filter(({ lease }) => lease.isDue(now));
+  }
+
+  async #exchange(life: number, due: readonly PlacedLease[]): Promise<void> {
+    const { node, store, clock, registry } = this.#options;
+    const returned = [...this.#returned];
+    for (let from = 0; from === 0 || from < due.length + returned.length; from += MAX_LEASES_PER_EXCHANGE) {
+      const part = due.slice(from, from + MAX_LEASES_PER_EXCHANGE);
+      const firstReturned = Math.max(0, from - due.length);
+      const returnedPart = returned.slice(firstReturned, firstReturned + MAX_LEASES_PER_EXCHANGE - part.length);
+      const now = clock.monotonic();
+      const requests = part.map(({ row, window, lease }) =>
+        lease.request({
+          now,
+          mayLower: !this.#hasFailed,
+          applyShare: () => {
+            this.#writeShare(row, lease);
+            window.add(registry.demand(row), clock.monotonic());
+            return window.demandFor(lease.name.resource, lease.limit).used;
+          },
+        }),
+      );
+      this.#calledAt = now;
+      this.#sequence += 1;
+      const grants = await store.leases.exchange({
+        node,
+        life,
+        sequence: this.#sequence,
+        mayRaise: now >= this.#raisesFrom,
+        requests: [...requests, ...returnedPart.map(([, name]) => requestToReturn(name))],
+      });
+      for (const [index, { lease, row }] of part.entries()) {
+        const grant = grants[index];
+        // The limit may have been removed during the exchange.
+        if (grant === undefined || this.#returned.has(leaseKey(lease.name))) continue;
+        lease.apply(grant);
+        this.#writeShare(row, lease);
+      }
+      for (const [key] of returnedPart) this.#returned.delete(key);
+    }
+  }
+
+  /**
+   * Releases earlier incarnations of this node, because they ended without a goodbye. An incarnation that still drains
+   * registers again with its next exchange.
+   */
+  async #releaseEarlierLives(life: number, previousLife: number | undefined): Promise<void> {
+    const { store, node, isOtherProxyServing } = this.#options;
+    if (previousLife === undefined && isOtherProxyServing()) return;
+    const earlier = (await store.leases.members()).filter((member) => member.node === node && member.life < life);
+    for (const member of earlier) await store.leases.release(node, member.life);
+  }
+
+  #setForbidden(isForbidden: boolean, error?: StoreError): void {
+    if (isForbidden === this.#isForbidden) return;
+    const { log } = this.#options;
+    this.#isForbidden = isForbidden;
+    if (isForbidden) log.warn({ reason: errorMessage(error) }, FORBIDDEN_WARNING);
+    else log.info('limits are divided among the proxies again');
+    this.#makeAllDue();
+    for (const { row, lease } of this.#leases()) this.#writeShare(row, lease);
+  }
+
+  #saveShares(): void {
+    const saved = this.#savedShares;
+    const shares = new Map([...this.#leases()].map(({ lease }) => [leaseKey(lease.name), lease.share]));
+    const isSame = saved?.size === shares.size && [...shares].every(([key, share]) => saved.get(key) === share);
+    if (!isSame) this.#savedShares = shares;
+  }
+
+  #makeAllDue(): void {
+    for (const { lease } of this.#leases()) lease.makeDue();
+  }
+
+  /** Whether the saved shares of the last incarnation are still up to date. */
+  get #isStarting(): boolean {
+    return this.#savedShares === undefined;
+  }
+
+  *#leases(): Iterable<PlacedLease> {
+    for (const { owner, window, leases } of this.#owners.values())
+      for (const lease of leases.values()) yield { row: owner.row, window, lease };
+  }
+}
+
+/** Returns the name of a lease in the state directory. */
+function leaseKey({ owner, resource }: LeaseName): string {
+  return `${owner.kind}.${owner.kind === 'tenant' ? owner.name : owner.uid}:${resource}`;
+}
+
+function ownerKey({ owner }: LimitedOwner): string {
+  return owner.kind === 'tenant' ? `tenant.${owner.name}` : `service.${owner.uid}`;
+}
+
+function requestToReturn(name: LeaseName): LeaseRequest {
+  return { ...name, limit: 0, claim: { demand: 0, weight: 1, floor: 0 }, held: 0, wanted: 0 };
+}

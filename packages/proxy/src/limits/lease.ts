@@ -1,0 +1,117 @@
+import {
+  exchangeIntervalMs,
+  type ShareClaim,
+  type ShareQuestion,
+  unleasedShare,
+  wantedShare,
+} from '@weir/model/data-plane';
+import type { LeaseGrant, LeaseName, LeaseRequest } from '@weir/store';
+import type { ResourceDemand } from './lease-demand.ts';
+
+/** The store hears of each lease at least this often, so that it knows all shares after a loss of its data. */
+const MAX_EXCHANGE_INTERVAL_MS = 2_500;
+/** An urgent exchange comes ten times as often as the exchange of a lease whose limit suffices. */
+const URGENT_PART = 0.1;
+const MIN_URGENT_INTERVAL_MS = 100;
+/** A proxy moves a smaller part of the limit only with the next exchange that is due. */
+const URGENT_CHANGE = 0.02;
+
+export interface LeaseOptions {
+  readonly name: LeaseName;
+  readonly limit: number;
+  /** The share that an earlier incarnation had; undefined if unknown. */
+  readonly savedShare: number | undefined;
+}
+
+interface RequestOptions {
+  /** In milliseconds of the monotonic clock. */
+  readonly now: number;
+  readonly mayLower: boolean;
+  /** Applies `share` to the clients, and returns how much of the limit the clients use. */
+  readonly applyShare: () => number;
+}
+
+/** The share that this proxy has of one limit. Decides when to ask the store for another share, and for how much. */
+export class Lease {
+  readonly name: LeaseName;
+  limit: number;
+  #share: number;
+  #others: Pick<ShareQuestion, 'others' | 'rank'> = { others: [], rank: 0 };
+  #claim: ShareClaim = { demand: 0, weight: 1, floor: 0 };
+  #wanted: number;
+  #used = 0;
+  #hasGrant = false;
+  #lastHeld = 0;
+  #exchangedAt = Number.NEGATIVE_INFINITY;
+
+  constructor({ name, limit, savedShare }: LeaseOptions) {
+    this.name = name;
+    this.limit = limit;
+    this.#share = Math.min(limit, savedShare ?? unleasedShare(limit));
+    this.#wanted = this.#share;
+  }
+
+  /** The most that this proxy may use of the limit. */
+  get share(): number {
+    return this.#share;
+  }
+
+  /** Whether the store has granted a share. */
+  get hasGrant(): boolean {
+    return this.#hasGrant;
+  }
+
+  /** Takes what the clients need now. A proxy that drains keeps no share for clients that might come. */
+  update({ claim, used }: ResourceDemand, isDraining: boolean): void {
+    this.#claim = claim;
+    this.#used = used;
+    const fair = wantedShare({ limit: this.limit, own: claim, ...this.#others });
+    this.#wanted = isDraining ? Math.min(fair, Math.max(1, claim.demand, claim.floor)) : fair;
+  }
+
+  /** Reports whether the lease should be exchanged at `now`, in milliseconds of the monotonic clock. */
+  isDue(now: number): boolean {
+    const interval = exchangeIntervalMs(this.limit, [this.#claim, ...this.#others.others]);
+    const urgent = Math.max(MIN_URGENT_INTERVAL_MS, interval * URGENT_PART);
+    const due = this.#isUrgent ? Math.min(interval, urgent) : interval;
+    return now - this.#exchangedAt >= Math.min(due, MAX_EXCHANGE_INTERVAL_MS);
+  }
+
+  /** Makes the next call of `isDue` return true. */
+  makeDue(): void {
+    this.#exchangedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /**
+   * Returns the request for the store. Lowers the share first if the request asks for a lower share, so `applyShare` must
+   * limit the clients to `share` before it returns what they use. With `mayLower` false, keeps the share.
+   */
+  request({ now, mayLower, applyShare }: RequestOptions): LeaseRequest {
+    this.#exchangedAt = now;
+    if (!mayLower) this.#wanted = Math.max(this.#wanted, this.#share);
+    if (this.#wanted < this.#share) {
+      this.#share = this.#wanted;
+      this.#used = applyShare();
+    }
+    this.#lastHeld = Math.max(this.#share, this.#used);
+    return { ...this.name, limit: this.limit, claim: this.#claim, held: this.#lastHeld, wanted: this.#wanted };
+  }
+
+  apply({ share, others, rank }: LeaseGrant): void {
+    this.#share = share;
+    this.#others = { others, rank };
+    this.#hasGrant = true;
+  }
+
+  /** Whether other proxies wait for a part of this share, or the clients of this proxy need more than it. */
+  get #isUrgent(): boolean {
+    const minChange = Math.max(1, this.limit * URGENT_CHANGE);
+    const change = this.#wanted - this.#share;
+    return change <= -minChange || (change >= minChange && this.#claim.demand > this.#share) || this.#isGivingBack;
+  }
+
+  /** Whether the store still keeps units for this proxy that were used in the last second. */
+  get #isGivingBack(): boolean {
+    return this.#lastHeld > this.#share;
+  }
+}

@@ -1,0 +1,333 @@
+// Several proxies on one store, with simulated clients: each proxy has a lease client and a limiter that admits as many
+// connections in a second as its share allows.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Logger, ManualClock, silentLogger } from '@weir/runtime';
+import { MemoryStore, type Store, StoreError } from '@weir/store';
+import { LeaseClient, type SavedShares } from '../../src/limits/lease-client.ts';
+import type { RowDemand } from '../../src/limits/limiter-registry.ts';
+import type { LimitedOwner } from '../../src/limits/table-limits.ts';
+
+const LIMIT = 300;
+const ROW = 2;
+const STEP_MS = 10;
+
+interface ProxyOptions {
+  readonly savedShares?: SavedShares;
+  readonly store?: Pick<Store, 'leases' | 'connection'>;
+  readonly life?: number;
+}
+
+/** Several proxies and the clients of one tenant, whose new connections per second are limited. */
+class SimulatedFleet {
+  readonly clock = new ManualClock();
+  readonly store = new MemoryStore({ clock: this.clock });
+  readonly proxies = new Map<string, SimulatedProxy>();
+  /** The highest sum of all shares. */
+  highestSum = 0;
+
+  async add(node: string, options: ProxyOptions = {}): Promise<SimulatedProxy> {
+    const proxy = new SimulatedProxy(node, this, options);
+    this.proxies.set(node, proxy);
+    proxy.client.onLimitsChanged();
+    await this.clock.advance(0);
+    return proxy;
+  }
+
+  /** Lets clients open connections, evenly distributed over time, and returns how many each proxy admitted. */
+  async run(ms: number, perSecond: Readonly<Record<string, number>>): Promise<Record<string, number>> {
+    const before = new Map([...this.proxies].map(([node, { admitted }]) => [node, admitted]));
+    for (let passed = 0; passed < ms; passed += STEP_MS) {
+      for (const [node, rate] of Object.entries(perSecond)) this.proxies.get(node)?.offer((rate * STEP_MS) / 1_000);
+      await this.clock.advance(STEP_MS);
+      this.highestSum = Math.max(
+        this.highestSum,
+        [...this.proxies.values()].reduce((sum, proxy) => sum + Math.min(LIMIT, proxy.share), 0),
+      );
+    }
+    return Object.fromEntries(
+      [...this.proxies].map(([node, { admitted }]) => [node, admitted - (before.get(node) ?? 0)]),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { client } of this.proxies.values()) await client.close();
+  }
+}
+
+class SimulatedProxy {
+  readonly client: LeaseClient;
+  limits: Partial<LimitedOwner['limits']> = { newConnectionsPerSecond: LIMIT };
+  share = Number.POSITIVE_INFINITY;
+  admitted = 0;
+  open = 0;
+  isDraining = false;
+  /** Whether the proxy was killed. */
+  isDead = false;
+  warnings: unknown[] = [];
+  readonly #fleet: SimulatedFleet;
+  #pendingOffer = 0;
+  #offered = 0;
+  /** When each connection of the last second was admitted. */
+  #admissions: number[] = [];
+
+  constructor(node: string, fleet: SimulatedFleet, { savedShares, store = fleet.store, life = 1 }: ProxyOptions) {
+    this.#fleet = fleet;
+    const isDead = (): boolean => this.isDead;
+    const log = { ...silentLogger(), warn: (...line: unknown[]) => void this.warnings.push(line) } as Logger;
+    this.client = new LeaseClient({
+      node,
+      store: {
+        leases: store.leases,
+        get connection() {
+          return isDead() ? 'away' : store.connection;
+        },
+      },
+      registry: {
+        demand: () => this.#demand(),
+        setShare: (_row, _resource, share) => {
+          this.share = share;
+        },
+      },
+      limits: { leased: () => this.#leased() },
+      clock: fleet.clock,
+      log,
+      savedShares,
+      incarnation: () => life,
+      isDraining: () => this.isDraining,
+      isOtherProxyServing: () => false,
+      onSettled: () => undefined,
+    });
+  }
+
+  offer(connections: number): void {
+    this.#pendingOffer += connections;
+    for (; this.#pendingOffer >= 1; this.#pendingOffer -= 1) {
+      this.#offered += 1;
+      if (this.#admittedInSecond() >= Math.min(LIMIT, this.share)) continue;
+      this.admitted += 1;
+      this.#admissions.push(this.#fleet.clock.monotonic());
+    }
+  }
+
+  *#leased(): Iterable<LimitedOwner> {
+    const none = Number.POSITIVE_INFINITY;
+    const limits = {
+      connections: none,
+      newConnectionsPerSecond: none,
+      requestsPerSecond: none,
+      inBitsPerSecond: none,
+      outBitsPerSecond: none,
+      ...this.limits,
+    };
+    if (Object.keys(this.limits).length > 0) yield { owner: { kind: 'tenant', name: 'shop' }, row: ROW, limits };
+  }
+
+  #admittedInSecond(): number {
+    this.#admissions = this.#admissions.filter((at) => at > this.#fleet.clock.monotonic() - 1_000);
+    return this.#admissions.length;
+  }
+
+  #demand(): RowDemand {
+    return {
+      open: this.open,
+      admittedNew: this.#admittedInSecond(),
+      admittedRequests: 0,
+      waitingIn: 0,
+      waitingOut: 0,
+      refusedOpen: 0,
+      offeredNew: this.#offered,
+      offeredRequests: 0,
+      inBytes: 0,
+      outBytes: 0,
+    };
+  }
+}
+
+async function threeProxies(): Promise<SimulatedFleet> {
+  const fleet = new SimulatedFleet();
+  for (const node of ['a', 'b', 'c']) await fleet.add(node);
+  await fleet.run(3_000, {});
+  // Proxies that start use a tenth of the limit until the other proxies have given them a share.
+  fleet.highestSum = 0;
+  return fleet;
+}
+
+function sumOf(admitted: Readonly<Record<string, number>>): number {
+  return Object.values(admitted).reduce((sum, each) => sum + each, 0);
+}
+
+test('a proxy that is alone has the whole limit after its first exchange', async () => {
+  await using fleet = new SimulatedFleet();
+  const a = await fleet.add('a');
+  assert.equal(a.share, LIMIT);
+  assert.equal(a.client.isSettled, true);
+});
+
+for (const [name, load] of [
+  ['three proxies', { a: 400, b: 400, c: 400 }],
+  ['two proxies', { a: 150, b: 900 }],
+  ['one proxy', { c: 600 }],
+] as const) {
+  test(`clients of ${name} get the whole limit and not more`, async () => {
+    await using fleet = await threeProxies();
+    await fleet.run(3_000, load);
+    const admitted = sumOf(await fleet.run(10_000, load));
+    assert.ok(admitted >= 0.95 * 10 * LIMIT && admitted <= 1.05 * 10 * LIMIT, `${admitted}`);
+    assert.ok(fleet.highestSum <= LIMIT, `${fleet.highestSum}`);
+  });
+}
+
+test('the share follows clients that move to another proxy, within 3 s', async () => {
+  await using fleet = await threeProxies();
+  await fleet.run(10_000, { a: 500 });
+  const moving = await fleet.run(3_000, { b: 500 });
+  const { b = 0 } = await fleet.run(1_000, { b: 500 });
+  assert.ok(b >= 0.95 * LIMIT, `${b}`);
+  assert.ok((moving.b ?? 0) <= 3.1 * LIMIT);
+  assert.ok(fleet.highestSum <= LIMIT, `${fleet.highestSum}`);
+});
+
+test('a proxy that closes gives its share back at once', async () => {
+  await using fleet = await threeProxies();
+  await fleet.run(5_000, { a: 500, b: 500 });
+  const b = fleet.proxies.get('b');
+  await b?.client.close();
+  fleet.proxies.delete('b');
+  await fleet.run(300, { a: 500 });
+  assert.ok((fleet.proxies.get('a')?.share ?? 0) >= 0.95 * LIMIT);
+});
+
+test('a proxy that drains keeps only what its clients use', async () => {
+  await using fleet = await threeProxies();
+  const [a, b] = [fleet.proxies.get('a') as SimulatedProxy, fleet.proxies.get('b') as SimulatedProxy];
+  for (const proxy of fleet.proxies.values()) proxy.limits = { connections: LIMIT };
+  b.open = 40;
+  await fleet.run(3_000, {});
+  b.isDraining = true;
+  await fleet.run(2_000, {});
+  assert.equal(b.share, 40);
+  a.open = LIMIT - 50;
+  await fleet.run(2_000, {});
+  assert.ok(a.share >= LIMIT - 50, `${a.share}`);
+});
+
+test('a proxy that ended without a goodbye loses its share when the node’s next proxy starts', async () => {
+  await using fleet = await threeProxies();
+  await fleet.run(5_000, { a: 500, b: 500 });
+  const killed = fleet.proxies.get('b') as SimulatedProxy;
+  killed.isDead = true;
+  await fleet.run(5_000, { a: 500 });
+  const a = fleet.proxies.get('a') as SimulatedProxy;
+  assert.equal(a.share + killed.share + (fleet.proxies.get('c')?.share ?? 0), LIMIT);
+  await fleet.add('b', { life: 2 });
+  await fleet.run(500, { a: 500 });
+  assert.ok(a.share >= 0.95 * LIMIT, `${a.share}`);
+  assert.deepEqual((await fleet.store.leases.members()).map(({ node, life }) => `${node} ${life}`).sort(), [
+    'a 1',
+    'b 2',
+    'c 1',
+  ]);
+  await killed.client.close();
+});
+
+test('proxies keep their last shares while the store is away, and move them again after it is back', async () => {
+  await using fleet = await threeProxies();
+  await fleet.run(5_000, { a: 500, b: 100 });
+  const before = [...fleet.proxies.values()].map(({ share }) => share);
+  fleet.store.faults.goAway();
+  const admitted = await fleet.run(20_000, { b: 500, c: 500 });
+  assert.deepEqual(
+    [...fleet.proxies.values()].map(({ share }) => share),
+    before,
+  );
+  assert.ok(before.every((share) => share >= 1));
+  assert.ok(sumOf(admitted) <= 20.1 * LIMIT);
+  fleet.store.faults.comeBack();
+  for (const { client } of fleet.proxies.values()) client.onStoreReady();
+  await fleet.run(6_000, { b: 500 });
+  const { b = 0 } = await fleet.run(1_000, { b: 500 });
+  assert.ok(b >= 0.95 * LIMIT, `${b}`);
+  assert.ok(fleet.highestSum <= LIMIT, `${fleet.highestSum}`);
+});
+
+test('a store that loses its data never grants more than the limit', async () => {
+  await using fleet = await threeProxies();
+  await fleet.run(5_000, { a: 500, b: 100 });
+  fleet.store.faults.wipe();
+  await fleet.run(10_000, { b: 500, c: 500 });
+  assert.ok(fleet.highestSum <= LIMIT, `${fleet.highestSum}`);
+  assert.ok((fleet.proxies.get('b')?.share ?? 0) > 0.45 * LIMIT);
+});
+
+test('a proxy that starts while the store is away uses its saved share, or else a tenth of the limit', async () => {
+  await using fleet = new SimulatedFleet();
+  fleet.store.faults.goAway();
+  const saved = await fleet.add('a', { savedShares: new Map([['tenant.shop:newConnectionsPerSecond', 77]]) });
+  const unknown = await fleet.add('b');
+  assert.equal(saved.share, 77);
+  assert.equal(unknown.share, LIMIT / 10);
+  assert.equal(unknown.client.isSettled, true);
+});
+
+test('a proxy whose calls fail does not lower its share', async () => {
+  await using fleet = new SimulatedFleet();
+  const state = { fails: false };
+  const leases = new Proxy(fleet.store.leases, {
+    get(target, name) {
+      if (name === 'exchange' && state.fails) return () => Promise.reject(new StoreError('REFUSED', 'out of memory'));
+      const value = target[name as keyof typeof target];
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const a = await fleet.add('a', { store: { leases, connection: 'ready' } });
+  await fleet.add('b');
+  await fleet.run(5_000, { a: 500 });
+  const { share } = a;
+  state.fails = true;
+  await fleet.run(10_000, {});
+  // The first call that fails may have reached the store.
+  const lowered = a.share;
+  assert.ok(lowered > 0.4 * LIMIT && lowered <= share, `${share} ${lowered}`);
+  assert.equal(a.warnings.length, 1);
+  state.fails = false;
+  await fleet.run(3_000, { b: 500 });
+  assert.ok(a.share < 0.1 * LIMIT);
+});
+
+test('a proxy without the right to leases uses the whole limit and warns once', async () => {
+  await using fleet = new SimulatedFleet();
+  const state = { isForbidden: true };
+  const leases = new Proxy(fleet.store.leases, {
+    get(target, name) {
+      if (name === 'exchange' && state.isForbidden) return () => Promise.reject(new StoreError('FORBIDDEN', 'NOPERM'));
+      const value = target[name as keyof typeof target];
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const a = await fleet.add('a', { store: { leases, connection: 'ready' } });
+  await fleet.run(5_000, {});
+  assert.equal(a.share, Number.POSITIVE_INFINITY);
+  assert.deepEqual([...a.client.tenantShares()][0]?.share, LIMIT);
+  assert.match(a.client.warning ?? '', /lacks the right/);
+  assert.equal(a.warnings.length, 1);
+  state.isForbidden = false;
+  await fleet.add('b');
+  await fleet.run(5_000, { b: 500 });
+  assert.equal(a.client.warning, undefined);
+  assert.ok(a.share < 0.1 * LIMIT);
+});
+
+test('a limit that is removed gives its lease back, and a new limit starts with a tenth', async () => {
+  await using fleet = await threeProxies();
+  const a = fleet.proxies.get('a') as SimulatedProxy;
+  await fleet.run(3_000, { a: 500 });
+  a.limits = {};
+  a.client.onLimitsChanged();
+  await fleet.run(3_000, {});
+  const [b, c] = [fleet.proxies.get('b') as SimulatedProxy, fleet.proxies.get('c') as SimulatedProxy];
+  assert.equal(b.share + c.share, LIMIT);
+  a.limits = { newConnectionsPerSecond: LIMIT };
+  a.client.onLimitsChanged();
+  assert.equal(a.share, LIMIT / 10);
+});

@@ -1,0 +1,124 @@
+// Tests that a limit holds over three proxies that share a store.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connectClient, echoServer, eventually, type TestClient } from '@weir/testkit';
+import type { RunningProxy } from '../../src/index.ts';
+import { type Fleet, startFleet } from '../fixtures/fleet.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { endpointOf, webService } from '../fixtures/services.ts';
+
+const NODES = ['a', 'b', 'c'] as const;
+const LIMIT = 100;
+const LOAD_MS = 3_000;
+const ATTEMPTS_PER_SECOND = 200;
+
+for (const nodes of [['a'], ['a', 'b'], ['a', 'b', 'c']]) {
+  test(`${LIMIT} new connections per second over three proxies, with clients of ${nodes.length}`, async () => {
+    await using stack = new AsyncDisposableStack();
+    const { fleet } = await threeProxies(stack, { newConnectionsPerSecond: LIMIT });
+    await load(fleet, nodes, 2_000);
+    const { admitted, seconds } = await load(fleet, nodes, LOAD_MS);
+    // A busy machine takes longer to make the attempts, and then more of them are admitted.
+    assert.ok(admitted >= 0.8 * LIMIT * (LOAD_MS / 1_000), `${admitted} in ${seconds} s`);
+    assert.ok(admitted <= LIMIT * (seconds + 1), `${admitted} in ${seconds} s`);
+  });
+}
+
+test('connections of all proxies count together, and a share moves to the proxy whose clients need it', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { fleet } = await threeProxies(stack, { connections: 12 });
+  const open = new Map<string, TestClient[]>(NODES.map((node) => [node, []]));
+  const fill = async (node: string): Promise<void> => {
+    for (let client = await echoing(fleet, node); client !== undefined; client = await echoing(fleet, node))
+      open.get(node)?.push(client);
+  };
+  const openCount = (): number => [...open.values()].flat().length;
+  // The other proxies keep at most one connection each.
+  const isFilled = (node: string): boolean => (open.get(node)?.length ?? 0) >= 10;
+  await eventually(async () => {
+    await fill('a');
+    assert.ok(isFilled('a'));
+  });
+  await eventually(async () => {
+    await fill('b');
+    await fill('c');
+    assert.equal(openCount(), 12);
+  });
+  await Promise.all((open.get('a') ?? []).splice(0).map((client) => client.close()));
+  await eventually(async () => {
+    await fill('b');
+    assert.ok(isFilled('b'));
+  });
+  assert.ok(openCount() <= 12, `${openCount()}`);
+  for (const client of [...open.values()].flat()) await client.close();
+});
+
+test('a proxy that closes gives its share to the other proxies', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { fleet, proxies } = await threeProxies(stack, { connections: 6 });
+  await proxies.get('b')?.close({ drainMs: 0 });
+  await proxies.get('c')?.close({ drainMs: 0 });
+  assert.deepEqual(
+    (await fleet.store.leases.members()).map(({ node }) => node),
+    ['a'],
+  );
+  const clients: TestClient[] = [];
+  await eventually(async () => {
+    const client = await echoing(fleet, 'a');
+    if (client !== undefined) clients.push(client);
+    assert.equal(clients.length, 6);
+  });
+  assert.equal(await echoing(fleet, 'a'), undefined);
+  for (const client of clients) await client.close();
+});
+
+async function threeProxies(
+  stack: AsyncDisposableStack,
+  limits: Parameters<Fleet['limit']>[1],
+): Promise<{ readonly fleet: Fleet; readonly proxies: ReadonlyMap<string, RunningProxy> }> {
+  const fleet = stack.use(await startFleet({ nodes: NODES }));
+  const backend = stack.use(await echoServer());
+  fleet.limit('shop', limits);
+  await fleet.serve(webService([endpointOf(backend)]));
+  const proxies = new Map<string, RunningProxy>();
+  for (const node of NODES) proxies.set(node, await fleet.proxy({ node }));
+  await Promise.all([...proxies.values()].map((proxy) => proxy.ready));
+  return { fleet, proxies };
+}
+
+/** Makes attempts at all of the nodes for at least `ms` milliseconds, and counts the clients that got a response. */
+async function load(
+  fleet: Fleet,
+  nodes: readonly string[],
+  ms: number,
+): Promise<{ readonly admitted: number; readonly seconds: number }> {
+  const startedAt = performance.now();
+  let admitted = 0;
+  const pending: Promise<void>[] = [];
+  const attempt = async (node: string): Promise<void> => {
+    const client = await echoing(fleet, node);
+    if (client === undefined) return;
+    admitted += 1;
+    await client.close();
+  };
+  const attempts = (ATTEMPTS_PER_SECOND * ms) / 1_000;
+  for (let made = 0; made < attempts; made += 1) {
+    pending.push(attempt(nodes[made % nodes.length] ?? 'a'));
+    const dueAt = startedAt + (made * 1_000) / ATTEMPTS_PER_SECOND;
+    if (dueAt > performance.now()) await new Promise((resolve) => setTimeout(resolve, dueAt - performance.now()));
+  }
+  await Promise.all(pending);
+  return { admitted, seconds: (performance.now() - startedAt) / 1_000 };
+}
+
+/** Returns a client that has exchanged a byte with an endpoint; undefined if the proxy refused the client. */
+async function echoing(fleet: Fleet, node: string): Promise<TestClient | undefined> {
+  try {
+    const client = await connectClient({ host: fleet.addressOf(node), port: PORT });
+    await client.send('x');
+    await client.take(1);
+    return client;
+  } catch {
+    return undefined;
+  }
+}
