@@ -36,6 +36,8 @@ export interface Turns {
   readonly nowMs: number;
   /** Calls `task` in the next turn. */
   runInNext(task: () => void): void;
+  /** Calls `task` when the events of the current turn are handled, or in the next turn if no event is being handled. */
+  runAtEnd(task: () => void): void;
 }
 
 /** How many bytes a connection may buffer. A smaller window takes less memory, and more CPU time per byte. */
