@@ -41,6 +41,8 @@ export class OpensslStream implements TcpStream, StreamEvents {
   #code: string | undefined;
   /** What the client has sent together with the end of the handshake. */
   #early: Uint8Array | undefined;
+  #isResumeQueued = false;
+  #readLater: (() => void) | undefined;
   #queuedAnswerBytes = 0;
   /** How many bytes were written for the last `#queuedRecordBytes` bytes of the queue below. */
   #queuedPlainBytes = 0;
@@ -108,10 +110,23 @@ export class OpensslStream implements TcpStream, StreamEvents {
     this.#below.limitReadBytes(Math.min(bytes, MAX_READ_BYTES));
   }
 
+  deferReads(readLater: (() => void) | undefined): void {
+    this.#readLater = readLater;
+    this.#below.deferReads(readLater);
+  }
+
+  readNow(): void {
+    if (this.#early === undefined) this.#below.readNow();
+    else this.#deliverEarly();
+  }
+
   readStart(): void {
     this.#wantsToRead = true;
     if (this.#early === undefined) this.#below.readStart();
-    else eventLoop.resumeLater(this);
+    else if (!this.#isResumeQueued) {
+      this.#isResumeQueued = true;
+      eventLoop.resumeLater(this);
+    }
   }
 
   readStop(): void {
@@ -155,6 +170,13 @@ export class OpensslStream implements TcpStream, StreamEvents {
   }
 
   resume(): void {
+    this.#isResumeQueued = false;
+    if (this.#early === undefined || this.#isClosed) return;
+    if (this.#readLater === undefined) this.#deliverEarly();
+    else this.#readLater();
+  }
+
+  #deliverEarly(): void {
     const early = this.#early;
     if (early === undefined || !this.#wantsToRead || this.#isClosed) return;
     this.#early = undefined;
