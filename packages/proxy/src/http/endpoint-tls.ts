@@ -11,7 +11,7 @@ import type { HandshakeQueue } from '../accept/handshake-queue.ts';
 import type { RelayContext } from '../relay/session.ts';
 import type { TcpStream, TcpTransport } from '../transport/tcp-transport.ts';
 import { loadNodeTls } from '../transport/tls/node-tls.ts';
-import type { TlsClientOptions } from '../transport/tls/tls-stream.ts';
+import type { TlsClientOptions } from '../transport/tls/node-tls-stream.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { EndpointHandshake, type HandshakeOwner } from './endpoint-handshake.ts';
 
