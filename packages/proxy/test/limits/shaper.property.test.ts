@@ -53,7 +53,7 @@ class ShaperModel {
     const { shaper, limiterFor } = this.#workers[worker] as WorkerModel;
     const limiters = { service: limiterFor(service), tenant: limiterFor(TENANT) };
     const stream: Stream = { chunk, read: 0, isReading: false, throttle: undefined as never };
-    const throttle = new SessionThrottle(shaper.limitersFor(limiters), {
+    const throttle = new SessionThrottle(shaper, limiters, {
       onReadAllowed: () => {
         stream.isReading = true;
       },
