@@ -24,6 +24,14 @@ export interface EndpointConnectionOwner {
   onConnectionEnd(connection: EndpointConnection): void;
 }
 
+/** The connections to one endpoint. */
+export interface ConnectionsTo {
+  /** All connections that are not closed. */
+  count: number;
+  /** The idle connections. The connection that became idle last is the last. */
+  readonly idle: EndpointConnection[];
+}
+
 const SWITCHING_PROTOCOLS = 101;
 /** A longer request is not copied. The transport takes a shorter one with one system call, completely or not at all. */
 const MAX_COPIED_BYTES = 16_384;
@@ -41,6 +49,8 @@ export class EndpointConnection
   readonly tls: EndpointTls | undefined;
   /** Set right after the constructor, because the stream needs its event handler first. */
   stream!: TcpStream;
+  /** The connections to the same endpoint. */
+  readonly connections: ConnectionsTo;
   /** How many requests the connection has carried. */
   requests = 0;
   isListed = false;
@@ -64,8 +74,13 @@ export class EndpointConnection
   #addsChunks = false;
   #hasSentHead = false;
 
-  constructor(stats: EndpointStats, tls: EndpointTls | undefined, owner: EndpointConnectionOwner) {
+  constructor(
+    stats: EndpointStats,
+    tls: EndpointTls | undefined,
+    { owner, connections }: { readonly owner: EndpointConnectionOwner; readonly connections: ConnectionsTo },
+  ) {
     this.stats = stats;
+    this.connections = connections;
     this.tls = tls;
     this.#owner = owner;
   }
