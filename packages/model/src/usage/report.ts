@@ -76,12 +76,20 @@ export function counterValues(counters: Counters): number[] {
 
 /** Returns the counters of a list as `counterValues` returns it. Missing values are 0. */
 export function countersFrom(values: readonly number[]): Counters {
-  const [receivedBytes = 0, sentBytes = 0, connections = 0, requests = 0, ...classes] = values;
-  const counters = { receivedBytes, sentBytes, connections, requests };
-  if (classes.every((count) => count === 0)) return counters;
-  const [success = 0, redirection = 0, clientError = 0, serverError = 0, none = 0] = classes;
-  const requestsByCodeClass = { '2xx': success, '3xx': redirection, '4xx': clientError, '5xx': serverError, none };
-  return { ...counters, requestsByCodeClass };
+  const at = (index: number): number => values[index] ?? 0;
+  return countersWith(
+    { receivedBytes: at(0), sentBytes: at(1), connections: at(2), requests: at(3) },
+    { '2xx': at(4), '3xx': at(5), '4xx': at(6), '5xx': at(7), none: at(8) },
+  );
+}
+
+/** Returns the counters with the classes, or without classes if all of them are 0. */
+function countersWith(counters: Counters, classes: RequestsByCodeClass): Counters {
+  const { receivedBytes, sentBytes, connections, requests } = counters;
+  const isCounted =
+    classes['2xx'] !== 0 || classes['3xx'] !== 0 || classes['4xx'] !== 0 || classes['5xx'] !== 0 || classes.none !== 0;
+  if (!isCounted) return counters;
+  return { receivedBytes, sentBytes, connections, requests, requestsByCodeClass: classes };
 }
 
 /** Returns the sum of each counter. */
@@ -104,30 +112,43 @@ export function maxCounters(a: Counters, b: Counters): Counters {
 
 /** Whether any counter is larger in `later` than in `earlier`. */
 export function hasIncrease(earlier: Counters, later: Counters): boolean {
-  if (COUNTER_NAMES.some((name) => later[name] > earlier[name])) return true;
-  const { requestsByCodeClass: old = ZERO_CLASSES } = earlier;
-  const { requestsByCodeClass: classes } = later;
-  return classes !== undefined && CODE_CLASSES.some((codeClass) => classes[codeClass] > old[codeClass]);
+  const isLarger =
+    later.receivedBytes > earlier.receivedBytes ||
+    later.sentBytes > earlier.sentBytes ||
+    later.connections > earlier.connections ||
+    later.requests > earlier.requests;
+  return isLarger || hasClassIncrease(earlier.requestsByCodeClass, later.requestsByCodeClass);
+}
+
+function hasClassIncrease(
+  earlier: RequestsByCodeClass = ZERO_CLASSES,
+  later: RequestsByCodeClass = ZERO_CLASSES,
+): boolean {
+  return (
+    later['2xx'] > earlier['2xx'] ||
+    later['3xx'] > earlier['3xx'] ||
+    later['4xx'] > earlier['4xx'] ||
+    later['5xx'] > earlier['5xx'] ||
+    later.none > earlier.none
+  );
 }
 
 function combineCounters(a: Counters, b: Counters, combine: (x: number, y: number) => number): Counters {
-  const classes = combineClasses(a.requestsByCodeClass, b.requestsByCodeClass, combine);
-  return {
-    receivedBytes: combine(a.receivedBytes, b.receivedBytes),
-    sentBytes: combine(a.sentBytes, b.sentBytes),
-    connections: combine(a.connections, b.connections),
-    requests: combine(a.requests, b.requests),
-    ...(classes && { requestsByCodeClass: classes }),
-  };
-}
-
-function combineClasses(
-  a: RequestsByCodeClass | undefined,
-  b: RequestsByCodeClass | undefined,
-  combine: (x: number, y: number) => number,
-): RequestsByCodeClass | undefined {
-  if (a === undefined && b === undefined) return undefined;
-  const of = (codeClass: CodeClass): number => combine(a?.[codeClass] ?? 0, b?.[codeClass] ?? 0);
-  const classes = { '2xx': of('2xx'), '3xx': of('3xx'), '4xx': of('4xx'), '5xx': of('5xx'), none: of('none') };
-  return CODE_CLASSES.some((codeClass) => classes[codeClass] !== 0) ? classes : undefined;
+  const { requestsByCodeClass: x = ZERO_CLASSES } = a;
+  const { requestsByCodeClass: y = ZERO_CLASSES } = b;
+  return countersWith(
+    {
+      receivedBytes: combine(a.receivedBytes, b.receivedBytes),
+      sentBytes: combine(a.sentBytes, b.sentBytes),
+      connections: combine(a.connections, b.connections),
+      requests: combine(a.requests, b.requests),
+    },
+    {
+      '2xx': combine(x['2xx'], y['2xx']),
+      '3xx': combine(x['3xx'], y['3xx']),
+      '4xx': combine(x['4xx'], y['4xx']),
+      '5xx': combine(x['5xx'], y['5xx']),
+      none: combine(x.none, y.none),
+    },
+  );
 }

@@ -3,6 +3,7 @@ import {
   type CertificateEntry,
   type EndpointStats,
   type EndpointTlsTerms,
+  endpointsExpectTls,
   endpointTlsTerms,
   type Route,
 } from '@weir/model/data-plane';
@@ -129,6 +130,7 @@ export function endpointTlsOf(
   tenant: object,
 ): KnownTls['tls'] {
   const { route } = upstream;
+  if (!endpointsExpectTls(route)) return 'none';
   let known = KNOWN.get(upstream);
   if (known?.route !== route) {
     known = { route, tls: tlsFor(route, { former: known?.tls, sealer, turns: { queue: handshakes, tenant } }) };
