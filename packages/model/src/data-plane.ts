@@ -42,7 +42,7 @@ export {
 } from './match/address.ts';
 export * from './match/atomic-groups.ts';
 export { findHost, isHostAllowed, parseHost } from './match/hosts.ts';
-export type { ListenerRoutes } from './match/listener-routes.ts';
+export type { ListenerRoutes, RouteOfRequest } from './match/listener-routes.ts';
 export { createMatcher, type Matcher, movedResources, patchMatcher } from './match/matcher.ts';
 export { compileNetworks, type NetworkSet } from './match/networks.ts';
 export {

@@ -35,7 +35,7 @@ import {
 import { trustedProxyWarnings } from './protocol/trusted-proxy-warnings.ts';
 import { kernelWarnings } from './status/host-warnings.ts';
 import { type RunningProxy, startProxy } from './supervisor/start-proxy.ts';
-import { DEFAULT_TRANSPORT, TRANSPORT_KINDS } from './transport/choose-transport.ts';
+import { DEFAULT_TLS, DEFAULT_TRANSPORT, TLS_KINDS, TRANSPORT_KINDS } from './transport/choose-transport.ts';
 
 /** A DNS subdomain of RFC 1123, as the API server requires. */
 const NODE_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/i;
@@ -69,6 +69,7 @@ const CONFIG = {
   fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET_FORMAT)),
   stateDirectory: optional(path('WEIR_STATE')),
   transport: oneOf('WEIR_TRANSPORT', TRANSPORT_KINDS, { default: DEFAULT_TRANSPORT }),
+  tls: oneOf('WEIR_TLS', TLS_KINDS, { default: DEFAULT_TLS }),
   level: logLevel('WEIR_LOG_LEVEL'),
 };
 

@@ -5,7 +5,7 @@ import { openTransports } from './transport/choose-transport.ts';
 import type { WorkerStartData } from './worker/messages.ts';
 import { runWorker } from './worker/run-worker.ts';
 
-const { transport, descriptors, limiterMemory } = workerData as WorkerStartData;
+const { transport, tls, descriptors, limiterMemory } = workerData as WorkerStartData;
 shareDescriptorCount(limiterMemory.memory.descriptorCounts, limiterMemory.workerSlot);
-const { tcp, udp } = await openTransports(transport, descriptors);
+const { tcp, udp } = await openTransports({ transport, tls, descriptors });
 runWorker(tcp, udp);

@@ -14,7 +14,7 @@ import { EXIT_OK } from '../command-context.ts';
 import { pluralize } from '../output/amounts.ts';
 import { colourizeFor } from '../output/ansi.ts';
 import { problemText, resolvedProblemText } from '../output/problem-text.ts';
-import { transportFrom } from '../standalone/transport-setting.ts';
+import { transportSettingsFrom } from '../standalone/transport-setting.ts';
 import { untilAborted } from '../standalone/waiting.ts';
 import type { Terminal } from '../terminal.ts';
 import { addManifestOptions, type ManifestOptions, readManifestInput } from './manifest-options.ts';
@@ -96,7 +96,7 @@ async function runUntilStopped(options: StandaloneCommandOptions, terminal: Term
     stdin: await readManifestInput(options, terminal),
     redis: options.redis === undefined ? undefined : redisAccessFrom(terminal.env, options.redis),
     fleetSecret: terminal.env.WEIR_FLEET_SECRET,
-    transport: await transportFrom(terminal.env),
+    ...(await transportSettingsFrom(terminal.env)),
     log: createLogger({ name: 'standalone', level: logLevelFrom(terminal.env) }),
     signal: terminal.signal,
     onProblemChanges({ appeared, resolved }) {

@@ -5,7 +5,7 @@ import { EXIT_OK, EXIT_PROBLEM, type ExitCode } from '../command-context.ts';
 import { colourizeFor } from '../output/ansi.ts';
 import { problemText } from '../output/problem-text.ts';
 import { type RunningStandalone, startStandalone } from '../standalone/start-standalone.ts';
-import { transportFrom } from '../standalone/transport-setting.ts';
+import { transportSettingsFrom } from '../standalone/transport-setting.ts';
 import type { Terminal } from '../terminal.ts';
 import { type Backends, startBackends } from './backends.ts';
 import { type DemoClients, startDemoClients } from './demo-clients.ts';
@@ -102,7 +102,7 @@ async function startDemoStandalone(
     sharedPorts: [SHOP_PORT],
     workers: 1,
     accessLogOutput: NO_OUTPUT,
-    transport: await transportFrom(terminal.env),
+    ...(await transportSettingsFrom(terminal.env)),
     log: createLogger({ name: 'demo', level: 'error' }),
     signal: terminal.signal,
     onProblemChanges: ({ appeared }) => {

@@ -19,7 +19,14 @@ import {
   type Source,
   startController,
 } from '@weir/controller';
-import { DEFAULT_TRANSPORT, kernelWarnings, startProxy, type TransportKind, trustedProxyWarnings } from '@weir/proxy';
+import {
+  DEFAULT_TRANSPORT,
+  kernelWarnings,
+  startProxy,
+  type TlsKind,
+  type TransportKind,
+  trustedProxyWarnings,
+} from '@weir/proxy';
 import {
   systemClock as clock,
   type HostPort,
@@ -61,6 +68,7 @@ export interface StandaloneOptions extends Partial<FleetOptions> {
   /** The value of WEIR_FLEET_SECRET, not validated yet. */
   readonly fleetSecret?: string | undefined;
   readonly transport?: TransportKind | undefined;
+  readonly tls?: TlsKind | undefined;
   readonly log: Logger;
   /** Takes the lines of access logs; by default the standard output. */
   readonly accessLogOutput?: LineOutput;
@@ -168,6 +176,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
               trustForwarded,
               writeForwarded,
               transport,
+              tls: options.tls,
               stateDirectory: state,
               onDrain: drained.resolve,
               version: version(),

@@ -7,6 +7,8 @@ export interface RetryBudget {
   retries: number;
   /** The second up to which the sums are valid. */
   second: number;
+  /** The requests of this second, which are not in `bySecond` yet. So a request costs no access to another object. */
+  requestsOfSecond: number;
   /** The requests, and then the retries, of each second of the window. */
   readonly bySecond: Uint32Array;
 }
@@ -18,14 +20,14 @@ export const MAX_RETRY_SHARE = 0.2;
 export const MIN_RETRIES_PER_SECOND = 3;
 
 export function createRetryBudget(): RetryBudget {
-  return { requests: 0, retries: 0, second: 0, bySecond: new Uint32Array(2 * WINDOW_SECONDS) };
+  return { requests: 0, retries: 0, second: 0, requestsOfSecond: 0, bySecond: new Uint32Array(2 * WINDOW_SECONDS) };
 }
 
 /** Counts a request that arrived at `second`, a number of seconds that never decreases. */
 export function recordRequest(budget: RetryBudget, second: number): void {
   if (second > budget.second) forgetOldSeconds(budget, second);
   budget.requests += 1;
-  add(budget.bySecond, second % WINDOW_SECONDS);
+  budget.requestsOfSecond += 1;
 }
 
 /**
@@ -44,6 +46,8 @@ export function takeRetry(budget: RetryBudget, second: number): boolean {
 /** Moves the window so that it ends with `second`. */
 function forgetOldSeconds(budget: RetryBudget, second: number): void {
   const { bySecond } = budget;
+  bySecond[budget.second % WINDOW_SECONDS] = budget.requestsOfSecond;
+  budget.requestsOfSecond = 0;
   const first = Math.max(budget.second + 1, second - WINDOW_SECONDS + 1);
   for (let forgotten = first; forgotten <= second; forgotten += 1) {
     const index = forgotten % WINDOW_SECONDS;

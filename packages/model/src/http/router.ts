@@ -17,6 +17,8 @@ interface MutableRouter extends Router {
   readonly wildcards: Map<string, HostRoutes>;
   /** The routes without hosts, for requests whose host no other route names. */
   readonly defaults: HostRoutes;
+  /** The result of the last look-up by host, because a request needs the routes of its host twice. */
+  last: { readonly name: string; readonly paths: PathIndex } | undefined;
 }
 
 interface HostRoutes {
@@ -40,6 +42,7 @@ export function compileRouter(routes: readonly HttpRoute[]): Router {
     hosts: new Map(),
     wildcards: new Map(),
     defaults: { routes: new Map(), paths: undefined },
+    last: undefined,
   };
   patchRouter(router, { removed: [], put: routes });
   return router;
@@ -51,6 +54,7 @@ export function compileRouter(routes: readonly HttpRoute[]): Router {
  */
 export function patchRouter(router: Router, { removed, put }: RouterPatch): void {
   const index = router as MutableRouter;
+  index.last = undefined;
   for (const id of removed) unlink(index, id);
   for (const route of put) {
     unlink(index, route.id);
@@ -78,8 +82,11 @@ export function usesPath(router: Router, host: string): boolean {
 }
 
 function pathsOf(router: Router, name: string): PathIndex {
-  const host = hostRoutesOf(router as MutableRouter, name);
+  const index = router as MutableRouter;
+  if (index.last?.name === name) return index.last.paths;
+  const host = hostRoutesOf(index, name);
   host.paths ??= compilePaths([...host.routes.values()]);
+  index.last = { name, paths: host.paths };
   return host.paths;
 }
 

@@ -3,6 +3,7 @@
 // usually affects only one of their routes.
 import type { RoutedRequest, RouteMatch } from '../http/path-index.ts';
 import type { PathUse } from '../http/request-target.ts';
+import type { HttpRoute } from '../http/route.ts';
 import { compileRouter, findRoute, patchRouter, type Router, usesPath } from '../http/router.ts';
 import { httpRouteOf } from '../http/service-route.ts';
 import type { ListenerEntry } from '../table/entry.ts';
@@ -69,8 +70,10 @@ export class ListenerRoutes implements PathUse {
   /** Returns the route that gets an HTTP request; undefined if no route matches the request. */
   findByRequest(request: RoutedRequest): RouteOfRequest | undefined {
     const match = findRoute(this.#compiledRouter(), request);
-    const route = match && (this.#exclusive ?? this.shared.get(match.route.id));
-    return route && { route, match };
+    if (match === undefined) return undefined;
+    // `#compiledRouter` and `#patchRouter` add only routes of this kind.
+    const found = match.route as ServiceHttpRoute;
+    return { route: this.#exclusive ?? found.route, match, found };
   }
 
   /** Whether the Service of a request for this host depends on its path. */
@@ -79,7 +82,7 @@ export class ListenerRoutes implements PathUse {
   }
 
   #compiledRouter(): Router {
-    this.#router ??= compileRouter(this.#all().filter(getsRequests).map(httpRouteOf));
+    this.#router ??= compileRouter(this.#all().filter(getsRequests).map(serviceHttpRouteOf));
     return this.#router;
   }
 
@@ -121,7 +124,7 @@ export class ListenerRoutes implements PathUse {
   }
 
   #patchRouter(removed: RouteKey, put: readonly Route[]): void {
-    if (this.#router !== undefined) patchRouter(this.#router, { removed: [removed], put: put.map(httpRouteOf) });
+    if (this.#router !== undefined) patchRouter(this.#router, { removed: [removed], put: put.map(serviceHttpRouteOf) });
   }
 
   #releaseHosts(key: RouteKey): void {
@@ -139,6 +142,18 @@ export class ListenerRoutes implements PathUse {
 export interface RouteOfRequest {
   readonly route: Route;
   readonly match: RouteMatch;
+  /** The same object for all requests of `route`. A worker keeps there what it has found for the route. */
+  readonly found: { kept: object | undefined };
+}
+
+/** The HTTP route of a Service. Leads to the Service's route without a look-up, which would cost several cache misses. */
+interface ServiceHttpRoute extends HttpRoute {
+  readonly route: Route;
+  kept: object | undefined;
+}
+
+function serviceHttpRouteOf(route: Route): ServiceHttpRoute {
+  return { ...httpRouteOf(route), route, kept: undefined };
 }
 
 /** Whether requests are routed to the Service. A Service without hosts must never get the requests of other Services on a shared port. */

@@ -25,6 +25,8 @@ interface JournalSlot extends SlotReport {
 
 /** The cumulative counters of a slot since this proxy process started. */
 export interface SlotReading {
+  /** The `slotKey` of the slot. */
+  readonly key: string;
   readonly service: string;
   readonly tenant: string;
   readonly namespace: string;
@@ -46,7 +48,7 @@ export function slotKey(slot: Pick<SlotReading, 'service' | 'tenant'>): string {
 export function recordUsage(journal: Journal, readings: readonly SlotReading[], minute: number): Journal {
   let slots: Map<string, JournalSlot> | undefined;
   for (const reading of readings) {
-    const key = slotKey(reading);
+    const { key } = reading;
     const old = journal.slots.get(key);
     const last = old?.points.at(-1)?.counters ?? old?.acknowledged ?? ZERO_COUNTERS;
     if (!hasIncrease(last, reading.counters)) continue;

@@ -84,12 +84,28 @@ export function counterValues(counters: Counters): number[] {
 
 /** Returns the counters of a list as `counterValues` returns it, and the given refusals. Missing values are 0. */
 export function countersFrom(values: readonly number[], refused?: RefusalCounts): Counters {
-  const [receivedBytes = 0, sentBytes = 0, connections = 0, requests = 0, ...classes] = values;
-  const counters = { receivedBytes, sentBytes, connections, requests, ...(refused && { refused }) };
-  if (classes.every((count) => count === 0)) return counters;
-  const [success = 0, redirection = 0, clientError = 0, serverError = 0, none = 0] = classes;
-  const requestsByCodeClass = { '2xx': success, '3xx': redirection, '4xx': clientError, '5xx': serverError, none };
-  return { ...counters, requestsByCodeClass };
+  const at = (index: number): number => values[index] ?? 0;
+  return countersWith(
+    { receivedBytes: at(0), sentBytes: at(1), connections: at(2), requests: at(3) },
+    { '2xx': at(4), '3xx': at(5), '4xx': at(6), '5xx': at(7), none: at(8) },
+    refused,
+  );
+}
+
+/** Returns the counters with the classes and refusals. Leaves out the classes if all of them are 0. */
+function countersWith(counters: Counters, classes: RequestsByCodeClass, refused: RefusalCounts | undefined): Counters {
+  const isCounted =
+    classes['2xx'] !== 0 || classes['3xx'] !== 0 || classes['4xx'] !== 0 || classes['5xx'] !== 0 || classes.none !== 0;
+  if (!isCounted && refused === undefined) return counters;
+  const { receivedBytes, sentBytes, connections, requests } = counters;
+  return {
+    receivedBytes,
+    sentBytes,
+    connections,
+    requests,
+    ...(isCounted && { requestsByCodeClass: classes }),
+    ...(refused && { refused }),
+  };
 }
 
 /** Returns the sum of each counter. */
@@ -112,10 +128,14 @@ export function maxCounters(a: Counters, b: Counters): Counters {
 
 /** Whether any counter is larger in `later` than in `earlier`. */
 export function hasIncrease(earlier: Counters, later: Counters): boolean {
-  if (COUNTER_NAMES.some((name) => later[name] > earlier[name])) return true;
-  const { requestsByCodeClass: old = ZERO_CLASSES } = earlier;
-  const { requestsByCodeClass: classes, refused = {} } = later;
-  if (classes !== undefined && CODE_CLASSES.some((codeClass) => classes[codeClass] > old[codeClass])) return true;
+  const isLarger =
+    later.receivedBytes > earlier.receivedBytes ||
+    later.sentBytes > earlier.sentBytes ||
+    later.connections > earlier.connections ||
+    later.requests > earlier.requests;
+  if (isLarger || hasClassIncrease(earlier.requestsByCodeClass, later.requestsByCodeClass)) return true;
+  const { refused } = later;
+  if (refused === undefined) return false;
   return Object.keys(refused).some((reason) => countOf(refused, reason) > countOf(earlier.refused, reason));
 }
 
@@ -129,28 +149,38 @@ export function mapCounts(refused: RefusalCounts, change: (count: number) => num
   return Object.fromEntries(Object.entries(refused).map(([reason, count]) => [reason, change(count)]));
 }
 
-function combineCounters(a: Counters, b: Counters, combine: (x: number, y: number) => number): Counters {
-  const classes = combineClasses(a.requestsByCodeClass, b.requestsByCodeClass, combine);
-  const refused = combineRefusals(a.refused, b.refused, combine);
-  return {
-    receivedBytes: combine(a.receivedBytes, b.receivedBytes),
-    sentBytes: combine(a.sentBytes, b.sentBytes),
-    connections: combine(a.connections, b.connections),
-    requests: combine(a.requests, b.requests),
-    ...(classes && { requestsByCodeClass: classes }),
-    ...(refused && { refused }),
-  };
+function hasClassIncrease(
+  earlier: RequestsByCodeClass = ZERO_CLASSES,
+  later: RequestsByCodeClass = ZERO_CLASSES,
+): boolean {
+  return (
+    later['2xx'] > earlier['2xx'] ||
+    later['3xx'] > earlier['3xx'] ||
+    later['4xx'] > earlier['4xx'] ||
+    later['5xx'] > earlier['5xx'] ||
+    later.none > earlier.none
+  );
 }
 
-function combineClasses(
-  a: RequestsByCodeClass | undefined,
-  b: RequestsByCodeClass | undefined,
-  combine: (x: number, y: number) => number,
-): RequestsByCodeClass | undefined {
-  if (a === undefined && b === undefined) return undefined;
-  const of = (codeClass: CodeClass): number => combine(a?.[codeClass] ?? 0, b?.[codeClass] ?? 0);
-  const classes = { '2xx': of('2xx'), '3xx': of('3xx'), '4xx': of('4xx'), '5xx': of('5xx'), none: of('none') };
-  return CODE_CLASSES.some((codeClass) => classes[codeClass] !== 0) ? classes : undefined;
+function combineCounters(a: Counters, b: Counters, combine: (x: number, y: number) => number): Counters {
+  const { requestsByCodeClass: x = ZERO_CLASSES } = a;
+  const { requestsByCodeClass: y = ZERO_CLASSES } = b;
+  return countersWith(
+    {
+      receivedBytes: combine(a.receivedBytes, b.receivedBytes),
+      sentBytes: combine(a.sentBytes, b.sentBytes),
+      connections: combine(a.connections, b.connections),
+      requests: combine(a.requests, b.requests),
+    },
+    {
+      '2xx': combine(x['2xx'], y['2xx']),
+      '3xx': combine(x['3xx'], y['3xx']),
+      '4xx': combine(x['4xx'], y['4xx']),
+      '5xx': combine(x['5xx'], y['5xx']),
+      none: combine(x.none, y.none),
+    },
+    combineRefusals(a.refused, b.refused, combine),
+  );
 }
 
 function combineRefusals(

@@ -20,7 +20,7 @@ import {
 } from '@weir/model';
 import fc from 'fast-check';
 
-const SLOT = { service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web' };
+const SLOT = { key: 'uid|shop', service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web' };
 const LIFE = { node: 'n1', life: 1 };
 
 type Step =

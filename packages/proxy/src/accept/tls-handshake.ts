@@ -4,7 +4,7 @@ import type { CountedSessions } from '../relay/service-sessions.ts';
 import type { Session } from '../relay/session.ts';
 import { type TimeoutWheel, ticksFor } from '../relay/timeout-wheel.ts';
 import type { AcceptedStream, StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
-import { startTls, type TlsServerOptions, type TlsServerStream } from '../transport/tls/tls-stream.ts';
+import { startTls, type TlsServerOptions, type TlsServerStream } from '../transport/tls/tls-server.ts';
 import type { HandshakeQueue, WaitingHandshake } from './handshake-queue.ts';
 import type { AdmittedConnection } from './refuse.ts';
 

@@ -1,7 +1,7 @@
 import type { EndpointStats } from '@weir/model/data-plane';
 import { EXCLUDED } from '@weir/model/data-plane';
 import type { TcpTransport, Window } from '../transport/tcp-transport.ts';
-import { EndpointConnection, type EndpointConnectionOwner } from './endpoint-connection.ts';
+import { type ConnectionsTo, EndpointConnection, type EndpointConnectionOwner } from './endpoint-connection.ts';
 import type { EndpointTls } from './endpoint-tls.ts';
 import type { EndpointHttp2Connection } from './h2/endpoint-http2-connection.ts';
 import { EndpointHttp2Connections } from './h2/endpoint-http2-connections.ts';
@@ -36,14 +36,6 @@ interface CarrierOptions {
   readonly isHttp2: boolean;
   /** Whether a connection that has carried another request may carry the request. */
   readonly mayReuse: boolean;
-}
-
-/** The connections to one endpoint. */
-interface ConnectionsTo {
-  /** All connections that are not closed. */
-  count: number;
-  /** The idle connections. The connection that became idle last is the last. */
-  readonly idle: EndpointConnection[];
 }
 
 /**
@@ -81,8 +73,9 @@ export class EndpointConnections implements EndpointConnectionOwner {
 
   /** Keeps the stream of a connection whose endpoint has chosen HTTP/1.1. */
   #adopt({ stats, tls, stream }: EndpointHttp2Connection): void {
-    this.#connectionsTo(stats).count += 1;
-    const connection = new EndpointConnection(stats, tls, this);
+    const connections = this.#connectionsTo(stats);
+    connections.count += 1;
+    const connection = new EndpointConnection(stats, tls, { owner: this, connections });
     connection.stream = stream;
     stream.accept(connection);
     connection.onConnect();
@@ -108,7 +101,7 @@ export class EndpointConnections implements EndpointConnectionOwner {
     const connections = this.#connectionsTo(stats);
     if (connections.count >= MAX_CONNECTIONS_PER_ENDPOINT) return undefined;
     connections.count += 1;
-    const connection = new EndpointConnection(stats, tls, this);
+    const connection = new EndpointConnection(stats, tls, { owner: this, connections });
     connection.stream =
       tls === undefined
         ? this.#transport.connect(stats.endpoint, connection, window)
@@ -118,7 +111,7 @@ export class EndpointConnections implements EndpointConnectionOwner {
 
   keep(connection: EndpointConnection): void {
     const { stats, requests } = connection;
-    const { idle } = this.#connectionsTo(stats);
+    const { idle } = connection.connections;
     const isFull = idle.length >= MAX_IDLE_PER_ENDPOINT;
     const idleTicks = Math.min(MAX_IDLE_TICKS, connection.endpointIdleSeconds - CLOSE_EARLIER_TICKS);
     if (isFull || idleTicks <= 0 || this.#isDraining || requests >= MAX_REQUESTS || stats.tier === EXCLUDED) {
@@ -137,9 +130,8 @@ export class EndpointConnections implements EndpointConnectionOwner {
   }
 
   onConnectionEnd(connection: EndpointConnection): void {
-    const { stats } = connection;
+    const { stats, connections } = connection;
     this.#removeIdle(connection);
-    const connections = this.#connectionsTo(stats);
     connections.count -= 1;
     if (connections.count === 0) this.#byEndpoint.delete(stats);
   }
@@ -177,7 +169,7 @@ export class EndpointConnections implements EndpointConnectionOwner {
 
   #removeIdle(connection: EndpointConnection): void {
     if (!this.#idle.delete(connection)) return;
-    const { idle } = this.#connectionsTo(connection.stats);
+    const { idle } = connection.connections;
     idle.splice(idle.indexOf(connection), 1);
   }
 

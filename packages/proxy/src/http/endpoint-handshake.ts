@@ -6,7 +6,8 @@ import type {
   TcpStream,
   TcpTransport,
 } from '../transport/tcp-transport.ts';
-import { type HandshakingStream, startClientTls, type TlsClientOptions } from '../transport/tls/tls-stream.ts';
+import { startClientTls, type TlsClientOptions } from '../transport/tls/node-tls-stream.ts';
+import type { HandshakingStream } from '../transport/tls/tls-server.ts';
 
 /** The connection to an endpoint that owns the stream. */
 export interface HandshakeOwner extends StreamEvents {

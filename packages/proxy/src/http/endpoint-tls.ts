@@ -3,6 +3,7 @@ import {
   type CertificateEntry,
   type EndpointStats,
   type EndpointTlsTerms,
+  endpointsExpectTls,
   endpointTlsTerms,
   type Route,
 } from '@weir/model/data-plane';
@@ -11,7 +12,7 @@ import type { HandshakeQueue } from '../accept/handshake-queue.ts';
 import type { RelayContext } from '../relay/session.ts';
 import type { TcpStream, TcpTransport } from '../transport/tcp-transport.ts';
 import { loadNodeTls } from '../transport/tls/node-tls.ts';
-import type { TlsClientOptions } from '../transport/tls/tls-stream.ts';
+import type { TlsClientOptions } from '../transport/tls/node-tls-stream.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { EndpointHandshake, type HandshakeOwner } from './endpoint-handshake.ts';
 
@@ -129,6 +130,7 @@ export function endpointTlsOf(
   tenant: object,
 ): KnownTls['tls'] {
   const { route } = upstream;
+  if (!endpointsExpectTls(route)) return 'none';
   let known = KNOWN.get(upstream);
   if (known?.route !== route) {
     known = { route, tls: tlsFor(route, { former: known?.tls, sealer, turns: { queue: handshakes, tenant } }) };

@@ -74,7 +74,7 @@ export abstract class HttpConnection
   protected hasUncountedBytes = false;
   protected readonly isHttp2: boolean = false;
   protected requestTurns: TenantTurns;
-  #throttle: SessionThrottle;
+  readonly #throttle: SessionThrottle;
   #idleTicks: number;
   #hasEnded = false;
   /** How many consecutive idle timeouts have passed while the open request was throttled. */
@@ -101,7 +101,7 @@ export abstract class HttpConnection
     this.#uncountedInput = info.uncountedBytes ?? 0;
     this.#countedBefore = Math.max(0, info.prereadBytes.length - this.#uncountedInput);
     this.requestTurns = context.requestTurns.of(admission.limiters.tenant);
-    this.#throttle = new SessionThrottle(context.shaper.limitersFor(admission.limiters), this);
+    this.#throttle = new SessionThrottle(context.shaper, admission.limiters, this);
     this.#idleTicks = ticksFor(upstream.route.settings.idleTimeoutMs);
     if (info.isAlreadyCounted === true) return;
     addToCounter(counters, CONNECTIONS, 1);
@@ -279,7 +279,6 @@ export abstract class HttpConnection
     const { counters, admission: former } = this;
     this.endLog();
     this.upstream.service.sessions.delete(this);
-    this.#throttle.end();
     try {
       this.upstream = upstream;
       this.admission = admission;
@@ -287,7 +286,7 @@ export abstract class HttpConnection
       this.countFor(upstream.service.counters, admission.limiters.tenant);
       addToCounter(this.counters, CONNECTIONS, 1);
       addToCounter(this.counters, ACTIVE, 1);
-      this.#throttle = new SessionThrottle(this.context.shaper.limitersFor(admission.limiters), this);
+      this.#throttle.moveTo(admission.limiters);
       this.#idleTicks = ticksFor(upstream.route.settings.idleTimeoutMs);
       this.client.limitReadBytes?.(this.#throttle.quantumBytes('in'));
       upstream.service.sessions.add(this);

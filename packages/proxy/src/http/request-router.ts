@@ -13,6 +13,7 @@ import {
   type RoutedRequest,
   type RouteFilters,
   type RouteMatch,
+  type RouteOfRequest,
   rewriteRequest,
   terminatingTlsPort,
 } from '@weir/model/data-plane';
@@ -69,11 +70,20 @@ export class RequestRouter {
     const host = hostOf(head);
     const target = requestTargetOf(head, host, routes);
     if (typeof target === 'string') return target;
-    const found = routes.findByRequest(routedRequest(head, target));
+    const found = routes.findByRequest(requested.with(head, target));
     if (connection !== undefined && !belongsTo(connection, target, found?.route)) return 'misdirected-request';
     if (found === undefined || (connection === undefined) !== (terminatingTlsPort(found.route) === undefined))
       return 'no-route';
-    return changed(upstreams.get(found.route.key), head, { host, target, match: found.match });
+    return changed(this.#upstreamOf(found), head, { host, target, match: found.match });
+  }
+
+  /** Returns the upstream of the route. Looks the upstream up once, and again after each change of the route. */
+  #upstreamOf({ route, found }: RouteOfRequest): Upstream | undefined {
+    const known = found.kept as Upstream | undefined;
+    if (known?.route === route) return known;
+    const upstream = this.#options.upstreams.get(route.key);
+    found.kept = upstream;
+    return upstream;
   }
 }
 
@@ -121,15 +131,30 @@ function methodOf({ methodId, methodStart, methodEnd, fields }: RequestHead): st
   return methodId === METHOD.other ? latin1(fields.bytes, methodStart, methodEnd) : (METHOD_NAMES[methodId] as string);
 }
 
-function routedRequest(head: RequestHead, { host, path, query }: RequestTarget): RoutedRequest {
-  return {
-    method: methodOf(head),
-    host,
-    path,
-    query,
-    header: (name) => fieldValue(head.fields, name),
-  };
+class RequestOfHead implements RoutedRequest {
+  method = '';
+  host = '';
+  path = '';
+  query = '';
+  #fields: HeadFields | undefined;
+
+  /** Replaces the request. */
+  with(head: RequestHead, { host, path, query }: RequestTarget): this {
+    this.method = methodOf(head);
+    this.host = host;
+    this.path = path;
+    this.query = query;
+    this.#fields = head.fields;
+    return this;
+  }
+
+  header(name: string): string | undefined {
+    return this.#fields && fieldValue(this.#fields, name);
+  }
 }
+
+/** The request that is routed now. One object for all requests of this thread. */
+const requested = new RequestOfHead();
 
 /** Returns the value of the first field with this name in lower case. */
 function fieldValue(fields: HeadFields, name: string): string | undefined {

@@ -1,7 +1,8 @@
-// Shares a worker's time between the tenants whose clients send HTTP requests. A tenant with few requests never waits: each
-// turn of the event loop begins the first requests of every tenant as they arrive. What a tenant has beyond that waits, and
-// the tenants with something that waits take turns (round robin). Nothing here reads a clock or allocates memory while no
-// connection waits.
+// Shares a worker's time between the tenants whose clients send HTTP requests. In each turn of the event loop, the first
+// requests of every tenant begin as they arrive. Further requests wait until all events of the turn are handled. Then the
+// tenants with waiting requests take turns (round robin). While no connection waits, no method reads a clock or allocates
+// memory.
+import { countProgress } from '../transport/progress.ts';
 import type { Turns } from '../transport/tcp-transport.ts';
 
 /** How many requests of a tenant a worker begins before other tenants have their turn. */
@@ -57,7 +58,8 @@ export class RequestTurns {
     this.#last = tenant;
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    this.turns.runInNext(this.#run);
+    // Not now, because the events that are not handled yet may be those of other tenants.
+    this.turns.runAtEnd(this.#run);
   }
 
   /** Serves the tenants in turn until the slice ends. Connections that still wait continue in the next turn of the event loop. */
@@ -142,6 +144,7 @@ export class TenantTurns {
       connection.nextWaiting = undefined;
       connection.isWaiting = false;
       this.#left -= 1;
+      countProgress();
       connection.onTurn();
     }
     this.#isServing = false;

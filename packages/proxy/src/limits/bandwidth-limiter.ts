@@ -21,11 +21,11 @@ const DATAGRAM_SHARE_PERIOD_NS = 20_000_000n;
 
 /**
  * Limits the bytes of one Service in one direction with two token buckets: the bucket of the Service and the bucket of
- * its tenant.
+ * its tenant. Without a bucket of a Service, limits the bytes of all Services of the tenant.
  */
 export class BandwidthLimiter {
   readonly now: () => bigint;
-  readonly #service: BandwidthBucket;
+  readonly #service: BandwidthBucket | undefined;
   readonly #tenant: BandwidthBucket;
   #unchargedBytes = 0;
 
@@ -33,7 +33,11 @@ export class BandwidthLimiter {
     service,
     tenant,
     now,
-  }: { readonly service: BandwidthBucket; readonly tenant: BandwidthBucket; readonly now: () => bigint }) {
+  }: {
+    readonly service: BandwidthBucket | undefined;
+    readonly tenant: BandwidthBucket;
+    readonly now: () => bigint;
+  }) {
     this.#service = service;
     this.#tenant = tenant;
     this.now = now;
@@ -44,12 +48,12 @@ export class BandwidthLimiter {
    * are set and removed while connections are open.
    */
   get isLimited(): boolean {
-    return this.#service.bitsPerSecond !== Infinity || this.#tenant.bitsPerSecond !== Infinity;
+    return this.#tenant.bitsPerSecond !== Infinity || this.#serviceBitsPerSecond !== Infinity;
   }
 
   /** Whether the limit of the Service or of its tenant is 0. If so, no byte may pass until the limit is raised. */
   get isBlocked(): boolean {
-    return this.#service.bitsPerSecond === 0 || this.#tenant.bitsPerSecond === 0;
+    return this.#serviceBitsPerSecond === 0 || this.#tenant.bitsPerSecond === 0;
   }
 
   /** The maximum size of one read of a stream. Infinity if there is no limit. */
@@ -64,7 +68,7 @@ export class BandwidthLimiter {
    */
   defer(bytes: number): boolean {
     this.#unchargedBytes += bytes;
-    return this.#unchargedBytes >= this.#maxUnchargedBytes || this.#service.hasWaiters || this.#tenant.hasWaiters;
+    return this.#unchargedBytes >= this.#maxUnchargedBytes || this.#hasWaiters;
   }
 
   chargeDeferred(now: bigint): void {
@@ -75,13 +79,14 @@ export class BandwidthLimiter {
 
   charge(bytes: number, now: bigint): void {
     if (bytes === 0) return;
-    this.#service.charge(bytes, now);
+    this.#service?.charge(bytes, now);
     this.#tenant.charge(bytes, now);
   }
 
   /** Returns the first bucket for which a stream must wait, or undefined if the stream need not wait. */
   blockingBucket(now: bigint): BandwidthBucket | undefined {
-    return this.#service.mustWait(now) ? this.#service : this.blockingBucketAfter(this.#service, now);
+    if (this.#service?.mustWait(now) === true) return this.#service;
+    return this.#tenant.mustWait(now) ? this.#tenant : undefined;
   }
 
   /**
@@ -89,7 +94,7 @@ export class BandwidthLimiter {
    * wait any more. A stream waits first for the Service's bucket and then for the tenant's bucket.
    */
   blockingBucketAfter(bucket: BandwidthBucket, now: bigint): BandwidthBucket | undefined {
-    return bucket === this.#service && this.#tenant.mustWait(now) ? this.#tenant : undefined;
+    return bucket !== this.#tenant && this.#tenant.mustWait(now) ? this.#tenant : undefined;
   }
 
   /**
@@ -100,9 +105,8 @@ export class BandwidthLimiter {
   tryTake(bytes: number): boolean {
     if (!this.isLimited) return true;
     const now = this.now();
-    if (this.#service.isOverdrawn(now) || this.#tenant.isOverdrawn(now)) return false;
-    const hasWaiters = this.#service.hasWaiters || this.#tenant.hasWaiters;
-    if (hasWaiters && (now / DATAGRAM_SHARE_PERIOD_NS) % 2n === 0n) return false;
+    if (this.#service?.isOverdrawn(now) === true || this.#tenant.isOverdrawn(now)) return false;
+    if (this.#hasWaiters && (now / DATAGRAM_SHARE_PERIOD_NS) % 2n === 0n) return false;
     this.charge(bytes, now);
     return true;
   }
@@ -112,7 +116,15 @@ export class BandwidthLimiter {
   }
 
   get #bytesPerSecond(): number {
-    return Math.min(this.#service.bitsPerSecond, this.#tenant.bitsPerSecond) / 8;
+    return Math.min(this.#serviceBitsPerSecond, this.#tenant.bitsPerSecond) / 8;
+  }
+
+  get #serviceBitsPerSecond(): number {
+    return this.#service === undefined ? Number.POSITIVE_INFINITY : this.#service.bitsPerSecond;
+  }
+
+  get #hasWaiters(): boolean {
+    return this.#tenant.hasWaiters || this.#service?.hasWaiters === true;
   }
 }
 

@@ -10,11 +10,6 @@ import type { ResourceDemand } from './lease-demand.ts';
 
 /** The store hears of each lease at least this often, so that it knows all shares after a loss of its data. */
 const MAX_EXCHANGE_INTERVAL_MS = 2_500;
-/** An urgent exchange comes ten times as often as the exchange of a lease whose limit suffices. */
-const URGENT_PART = 0.1;
-const MIN_URGENT_INTERVAL_MS = 100;
-/** A proxy moves a smaller part of the limit only with the next exchange that is due. */
-const URGENT_CHANGE = 0.02;
 
 export interface LeaseOptions {
   readonly name: LeaseName;
@@ -71,10 +66,14 @@ export class Lease {
 
   /** Reports whether the lease should be exchanged at `now`, in milliseconds of the monotonic clock. */
   isDue(now: number): boolean {
-    const interval = exchangeIntervalMs(this.limit, [this.#claim, ...this.#others.others]);
-    const urgent = Math.max(MIN_URGENT_INTERVAL_MS, interval * URGENT_PART);
-    const due = this.#isUrgent ? Math.min(interval, urgent) : interval;
-    return now - this.#exchangedAt >= Math.min(due, MAX_EXCHANGE_INTERVAL_MS);
+    const interval = exchangeIntervalMs({
+      limit: this.limit,
+      claims: [this.#claim, ...this.#others.others],
+      share: this.#share,
+      wanted: this.#wanted,
+      held: this.#lastHeld,
+    });
+    return now - this.#exchangedAt >= Math.min(interval, MAX_EXCHANGE_INTERVAL_MS);
   }
 
   /** Makes the next call of `isDue` return true. */
@@ -101,17 +100,5 @@ export class Lease {
     this.#share = share;
     this.#others = { others, rank };
     this.#hasGrant = true;
-  }
-
-  /** Whether other proxies wait for a part of this share, or the clients of this proxy need more than it. */
-  get #isUrgent(): boolean {
-    const minChange = Math.max(1, this.limit * URGENT_CHANGE);
-    const change = this.#wanted - this.#share;
-    return change <= -minChange || (change >= minChange && this.#claim.demand > this.#share) || this.#isGivingBack;
-  }
-
-  /** Whether the store still keeps units for this proxy that were used in the last second. */
-  get #isGivingBack(): boolean {
-    return this.#lastHeld > this.#share;
   }
 }

@@ -115,6 +115,13 @@ export class Limiter {
     return this.state.limit(this.row, direction === 'out' ? OUT_BITS_PER_SECOND_FIELD : IN_BITS_PER_SECOND_FIELD);
   }
 
+  /** Whether the bytes of a direction are limited. */
+  get limitsBandwidth(): boolean {
+    return (
+      this.bitsPerSecond('in') !== Number.POSITIVE_INFINITY || this.bitsPerSecond('out') !== Number.POSITIVE_INFINITY
+    );
+  }
+
   /**
    * Charges bytes that were transferred. Returns the time, in nanoseconds, until which the rate is used up after this
    * charge.

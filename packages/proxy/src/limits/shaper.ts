@@ -14,6 +14,7 @@ type BandwidthBuckets = { readonly [D in Direction]: BandwidthBucket };
 export class Shaper {
   readonly #now: () => bigint;
   readonly #limiters = new WeakMap<Limiters, BandwidthLimiters>();
+  readonly #limitersOfTenants = new WeakMap<Limiter, BandwidthLimiters>();
   readonly #buckets = new WeakMap<Limiter, BandwidthBuckets>();
   readonly #bucketsWithWaiters = new Set<BandwidthBucket>();
   #timer: NodeJS.Timeout | undefined;
@@ -23,18 +24,35 @@ export class Shaper {
     this.#now = now;
   }
 
+  /** Returns the limiters that apply to the bytes of a Service, whether the Service has a limit or not. */
   limitersFor(limiters: Limiters): BandwidthLimiters {
-    const known = this.#limiters.get(limiters);
-    if (known !== undefined) return known;
-    const service = this.#bucketsOf(limiters.service);
-    const tenant = this.#bucketsOf(limiters.tenant);
+    let known = this.#limiters.get(limiters);
+    if (known === undefined) {
+      known = this.#createLimiters(this.#bucketsOf(limiters.service), this.#bucketsOf(limiters.tenant));
+      this.#limiters.set(limiters, known);
+    }
+    return known;
+  }
+
+  /**
+   * Returns the limiters that apply to the bytes of a Service that has no limit of its own. The Services of a tenant share
+   * these limiters, so that the limiters stay in the processor's cache if thousands of Services take turns.
+   */
+  limitersForTenant({ tenant }: Limiters): BandwidthLimiters {
+    let known = this.#limitersOfTenants.get(tenant);
+    if (known === undefined) {
+      known = this.#createLimiters(undefined, this.#bucketsOf(tenant));
+      this.#limitersOfTenants.set(tenant, known);
+    }
+    return known;
+  }
+
+  #createLimiters(service: BandwidthBuckets | undefined, tenant: BandwidthBuckets): BandwidthLimiters {
     const now = this.#now;
-    const bandwidthLimiters = {
-      in: new BandwidthLimiter({ service: service.in, tenant: tenant.in, now }),
-      out: new BandwidthLimiter({ service: service.out, tenant: tenant.out, now }),
+    return {
+      in: new BandwidthLimiter({ service: service?.in, tenant: tenant.in, now }),
+      out: new BandwidthLimiter({ service: service?.out, tenant: tenant.out, now }),
     };
-    this.#limiters.set(limiters, bandwidthLimiters);
-    return bandwidthLimiters;
   }
 
   serve(): void {
@@ -70,18 +88,31 @@ export interface ThrottledReader {
 }
 
 /**
- * Decides when the two sides of a session may be read under the bandwidth limits. If there is no limit, each read costs
- * two comparisons.
+ * Decides when the two sides of a session may be read under the bandwidth limits. If there is no limit, each read costs a
+ * few comparisons.
  */
 export class SessionThrottle {
-  readonly #limiters: BandwidthLimiters;
+  readonly #shaper: Shaper;
   readonly #reader: ThrottledReader;
+  #limiters: Limiters;
+  /** The limiters of the tenant, see `Shaper.limitersForTenant`. */
+  #tenant: BandwidthLimiters;
   #in: ReadThrottle | undefined;
   #out: ReadThrottle | undefined;
 
-  constructor(limiters: BandwidthLimiters, reader: ThrottledReader) {
+  constructor(shaper: Shaper, limiters: Limiters, reader: ThrottledReader) {
+    this.#shaper = shaper;
     this.#limiters = limiters;
+    this.#tenant = shaper.limitersForTenant(limiters);
     this.#reader = reader;
+  }
+
+  /** Applies the limits of another Service from now on. */
+  moveTo(limiters: Limiters): void {
+    this.#in?.stopWaiting();
+    this.#out?.stopWaiting();
+    if (limiters.tenant !== this.#limiters.tenant) this.#tenant = this.#shaper.limitersForTenant(limiters);
+    this.#limiters = limiters;
   }
 
   /**
@@ -92,7 +123,7 @@ export class SessionThrottle {
   mayRead(direction: Direction, bytes: number): boolean {
     const throttle = direction === 'out' ? this.#out : this.#in;
     const limiter = this.#limiterOf(direction);
-    if (limiter.isLimited) return (throttle ?? this.#createThrottle(direction)).mayReadAfter(bytes);
+    if (limiter.isLimited) return (throttle ?? this.#createThrottle(direction)).mayReadAfter(bytes, limiter);
     return throttle === undefined || !throttle.isWaiting;
   }
 
@@ -103,7 +134,7 @@ export class SessionThrottle {
 
   /** Whether a bandwidth limit pauses the reads of a side. False for a side whose limit is 0, because such a side is idle. */
   get isThrottled(): boolean {
-    return isWaiting(this.#in, this.#limiters.in) || isWaiting(this.#out, this.#limiters.out);
+    return isWaiting(this.#in, this.#limiterOf('in')) || isWaiting(this.#out, this.#limiterOf('out'));
   }
 
   end(): void {
@@ -116,11 +147,12 @@ export class SessionThrottle {
    * look-up for every chunk.
    */
   #limiterOf(direction: Direction): BandwidthLimiter {
-    return direction === 'out' ? this.#limiters.out : this.#limiters.in;
+    const limiters = this.#limiters.service.limitsBandwidth ? this.#shaper.limitersFor(this.#limiters) : this.#tenant;
+    return direction === 'out' ? limiters.out : limiters.in;
   }
 
   #createThrottle(direction: Direction): ReadThrottle {
-    const throttle = new ReadThrottle(this.#limiterOf(direction), () => this.#reader.onReadAllowed(direction));
+    const throttle = new ReadThrottle(() => this.#reader.onReadAllowed(direction));
     if (direction === 'out') this.#out = throttle;
     else this.#in = throttle;
     return throttle;
@@ -142,14 +174,14 @@ const INITIAL_READ_BYTES = 16_384;
 class ReadThrottle implements WaitingReader {
   lastReadBytes: number = INITIAL_READ_BYTES;
   waitingSinceNs = 0n;
-  readonly #limiter: BandwidthLimiter;
   readonly #resume: () => void;
+  /** The limiter of the last read. Undefined before the first read. */
+  #limiter: BandwidthLimiter | undefined;
   #waitingAt: BandwidthBucket | undefined;
   #isEnded = false;
 
   /** `resume` is called when the stream may be read again, and must not throw. */
-  constructor(limiter: BandwidthLimiter, resume: () => void) {
-    this.#limiter = limiter;
+  constructor(resume: () => void) {
     this.#resume = resume;
   }
 
@@ -161,8 +193,8 @@ class ReadThrottle implements WaitingReader {
    * Reports whether the stream may be read again. `bytes` is the size of the last read, or 0 before the first read. If
    * the result is false, the stream waits until `resume` is called.
    */
-  mayReadAfter(bytes: number): boolean {
-    const limiter = this.#limiter;
+  mayReadAfter(bytes: number, limiter: BandwidthLimiter): boolean {
+    this.#limiter = limiter;
     if (bytes > 0) {
       this.lastReadBytes = bytes;
       if (!limiter.defer(bytes) && !this.isWaiting) return true;
@@ -176,16 +208,23 @@ class ReadThrottle implements WaitingReader {
   }
 
   onServed(bucket: BandwidthBucket, now: bigint): void {
+    // The reader has stopped waiting since the bucket took it out of the queue.
+    if (this.#waitingAt !== bucket) return;
     this.#waitingAt = undefined;
     if (this.#isEnded) return;
-    this.#waitAt(this.#limiter.blockingBucketAfter(bucket, now), now);
+    this.#waitAt(this.#limiter?.blockingBucketAfter(bucket, now), now);
     if (!this.isWaiting) this.#resume();
+  }
+
+  /** Stops waiting without a read. */
+  stopWaiting(): void {
+    this.#waitingAt?.dequeue(this);
+    this.#waitingAt = undefined;
   }
 
   end(): void {
     this.#isEnded = true;
-    this.#waitingAt?.dequeue(this);
-    this.#waitingAt = undefined;
+    this.stopWaiting();
   }
 
   #waitAt(bucket: BandwidthBucket | undefined, now: bigint): void {

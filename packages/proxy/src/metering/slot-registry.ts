@@ -47,8 +47,14 @@ export interface SlotOwner {
 const MAX_FORMER_OWNERS = 4_096;
 
 const ZERO_ROW = new Float64Array(COLUMN_COUNT);
+/** The columns that `countersOf` reads. */
+const REPORTED_COLUMNS: readonly number[] = [RECEIVED, SENT, CONNECTIONS, ...CODE_CLASS_COLUMNS];
+/** The position of the number of requests in the list that `countersFrom` takes. */
+const REQUESTS_AT = 3;
 
 interface Slot {
+  /** The `slotKey` of the owner. One string for the life of the slot, because V8 looks a new string up in a table of all strings. */
+  readonly key: string;
   readonly index: number;
   readonly owner: SlotOwner;
   /**
@@ -122,7 +128,7 @@ export class SlotRegistry {
     this.#formerTotals.delete(key);
     // Only a reused index needs this subtraction, because the rows of a new index are 0.
     if (reused !== undefined) this.#forEachRow(index, (row) => addRow(base, row, -1));
-    this.#slots.set(key, { index, owner, base, releasedAtMark: undefined });
+    this.#slots.set(key, { key, index, owner, base, releasedAtMark: undefined });
     return { index, grows };
   }
 
@@ -146,7 +152,7 @@ export class SlotRegistry {
     for (const [key, slot] of this.#slots) {
       if (slot.releasedAtMark === undefined || slot.releasedAtMark > reached) continue;
       const total = this.#totalOf(slot);
-      if (total[ACTIVE] !== 0 || !isAcknowledged(slot.owner, readingOf(slot.owner, total))) continue;
+      if (total[ACTIVE] !== 0 || !isAcknowledged(slot.owner, readingOf(slot, countersOf(total)))) continue;
       this.#slots.delete(key);
       if (total.some((count) => count !== 0)) this.#formerTotals.set(key, total);
       this.#freeIndexes.push(slot.index);
@@ -166,7 +172,7 @@ export class SlotRegistry {
     const readings: SlotReading[] = [];
     for (const slot of this.#slots.values()) {
       const total = this.#totalOf(slot);
-      readings.push(readingOf(slot.owner, total));
+      readings.push(readingOf(slot, countersOf(total)));
       addRow(slot.base, total, -1);
       for (const column of [ACTIVE, UNACKNOWLEDGED]) addToCounter(slot.base, column, total[column] as number);
     }
@@ -199,13 +205,15 @@ export class SlotRegistry {
   readings(): SlotReading[] {
     const readings: SlotReading[] = [];
     const workers = this.#viewBlocks();
+    const total = new Float64Array(COLUMN_COUNT);
     const refusals = new RefusalSum();
     for (const slot of this.#slots.values()) {
+      for (const column of REPORTED_COLUMNS) total[column] = countOf(slot, column, workers);
       refusals.clear();
       refusals.add(slot.base, 0);
       for (const cells of workers) addRefusalsOf(slot.index, cells, refusals);
-      const counters = countersOf((column) => countOf(slot, column, workers), refusals.byReason());
-      if (hasIncrease(ZERO_COUNTERS, counters)) readings.push({ ...slot.owner, counters });
+      const reading = readingOf(slot, countersOf(total, refusals));
+      if (hasIncrease(ZERO_COUNTERS, reading.counters)) readings.push(reading);
     }
     return readings;
   }
@@ -245,16 +253,26 @@ function countOf({ base, index }: Slot, column: number, workers: WorkerCounterVi
   return count;
 }
 
-export function readingOf(owner: SlotOwner, total: Float64Array): SlotReading {
-  const refusals = new RefusalSum();
-  refusals.add(total, 0);
-  return { ...owner, counters: countersOf((column) => total[column] as number, refusals.byReason()) };
+function readingOf({ key, owner }: Slot, counters: Counters): SlotReading {
+  const { service, tenant, namespace, name } = owner;
+  return { key, service, tenant, namespace, name, counters };
 }
 
-function countersOf(countIn: (column: number) => number, refused: RefusalCounts | undefined): Counters {
-  const classes = CODE_CLASS_COLUMNS.map(countIn);
-  const requests = classes.reduce((sum, count) => sum + count, 0);
-  return countersFrom([countIn(RECEIVED), countIn(SENT), countIn(CONNECTIONS), requests, ...classes], refused);
+/** Returns the counters in a row of totals. Default of `refusals`: those of the row. */
+export function countersOf(total: Float64Array, refusals: RefusalSum = refusalsIn(total)): Counters {
+  const values = [total[RECEIVED] as number, total[SENT] as number, total[CONNECTIONS] as number, 0];
+  for (const column of CODE_CLASS_COLUMNS) {
+    const count = total[column] as number;
+    values[REQUESTS_AT] = (values[REQUESTS_AT] as number) + count;
+    values.push(count);
+  }
+  return countersFrom(values, refusals.byReason());
+}
+
+function refusalsIn(total: Float64Array): RefusalSum {
+  const refusals = new RefusalSum();
+  refusals.add(total, 0);
+  return refusals;
 }
 
 /** Adds the refusals that a worker has counted in a slot. A worker may not have the slot's block yet. */

@@ -64,6 +64,8 @@ export class UsageFlusher {
   #nextWriteAt = Number.NEGATIVE_INFINITY;
   /** How many requests for a full report the ledger has not answered yet. Begins at 1, because a process starts with a full report. */
   #pendingResends = 1;
+  /** Whether `writeJournal` has recorded the usage since the last `flush`. */
+  #isRecorded = false;
   readonly #releasedSlots = new Map<string, number>();
   /** When the first slot of this incarnation was freed, in milliseconds of the monotonic clock; undefined if none was. */
   #firstFreedAt: number | undefined;
@@ -86,13 +88,19 @@ export class UsageFlusher {
    */
   async writeJournal(): Promise<void> {
     this.#record();
+    this.#isRecorded = true;
     if (this.#options.clock.monotonic() >= this.#nextWriteAt) await this.#write();
   }
 
-  /** Records and reports the usage once. Throws if the store is unreachable, in which case no usage is lost. */
+  /**
+   * Reports the usage once. Records the usage first, unless `writeJournal` has recorded it since the last call. Throws if the
+   * store is unreachable, in which case no usage is lost.
+   */
   async flush(): Promise<void> {
     if (this.#incarnation !== undefined && this.#shouldEndIncarnation()) await this.#endIncarnation(this.#incarnation);
-    this.#record();
+    // `writeJournal` records nothing while it waits for the disk.
+    if (!this.#isRecorded) this.#record();
+    this.#isRecorded = false;
     await this.#pastIncarnations.flush();
     const life = this.#incarnation ?? (await this.#beginIncarnation());
     await this.#send(life);

@@ -1,12 +1,10 @@
 // The TLS server contexts of Services whose TLS Weir terminates. A context is created from a certificate entry when the
 // first client that gets the certificate connects. A renewed certificate is a new entry. The new certificate applies to the next handshake and
 // does not affect open connections.
-import { constants, createHash } from 'node:crypto';
-import type { SecureContext } from 'node:tls';
+import { createHash } from 'node:crypto';
 import { type CertificateEntry, type Route, terminatingTlsPort } from '@weir/model/data-plane';
 import type { Sealer } from '@weir/runtime/sealing';
-import { loadNodeTls } from '../transport/tls/node-tls.ts';
-import type { TlsServerOptions } from '../transport/tls/tls-stream.ts';
+import type { TlsServer, TlsServerContext, TlsServerOptions } from '../transport/tls/tls-server.ts';
 import { certificateRequestIn, chooseCertificate } from './choose-certificate.ts';
 
 /** Why this proxy cannot use a certificate. */
@@ -30,6 +28,7 @@ export interface CertificateFaultReport {
 }
 
 export interface TlsContextsOptions {
+  readonly server: TlsServer;
   /**
    * Opens the sealed keys of certificates. Undefined if this proxy does not have the fleet's secret and thus cannot
    * open any key.
@@ -78,8 +77,8 @@ export class TlsContexts {
     entry: CertificateEntry,
     clientAuthorities: string | null,
     service: ServiceName,
-  ): SecureContext | undefined {
-    const { sealer, now } = this.#options;
+  ): TlsServerContext | undefined {
+    const { server, sealer, now } = this.#options;
     if (sealer === undefined) return undefined;
     const ticketDay = Math.floor(now() / DAY_MS);
     const known = this.#cache.get(entry);
@@ -90,7 +89,7 @@ export class TlsContexts {
     )
       return known.context;
     const credentials = { ...entry, clientAuthorities };
-    const made = makeContext(credentials, sealer, ticketDay);
+    const made = makeContext(credentials, { server, sealer, day: ticketDay });
     const context = 'why' in made ? undefined : made;
     this.#cache.set(entry, { context, ticketDay, clientAuthorities });
     if ('why' in made) {
@@ -120,7 +119,7 @@ type ServiceName = Pick<Route['service'], 'namespace' | 'name'>;
 const DAY_MS = 86_400_000;
 
 interface CachedContext {
-  readonly context: SecureContext | undefined;
+  readonly context: TlsServerContext | undefined;
   /** The day for which the session ticket keys were derived. */
   readonly ticketDay: number;
   readonly clientAuthorities: string | null;
@@ -135,43 +134,35 @@ export function clientAuthoritiesOf({ certificates }: Pick<Route, 'certificates'
 
 function makeContext(
   entry: CertificateEntry,
-  sealer: Sealer,
-  day: number,
-): SecureContext | Pick<CertificateFaultReport, 'why' | 'code'> {
-  const { sealedKey, keyDigest } = entry;
+  { server, sealer, day }: { server: TlsServer; sealer: Sealer; day: number },
+): TlsServerContext | Pick<CertificateFaultReport, 'why' | 'code'> {
+  const { sealedKey, keyDigest, chain, clientAuthorities } = entry;
   if (sealedKey === undefined) return { why: 'no-key', code: null };
   const key = sealer.open(sealedKey, keyDigest);
   if (key === undefined) return { why: 'key-not-opened', code: null };
+  const digest = digestOf(entry);
   try {
-    return contextFor(entry, { key, ...deriveTicketKeys(entry, sealer, day) });
+    return server.createContext({
+      chain,
+      key,
+      clientAuthorities,
+      cipherSuites: CIPHER_SUITES,
+      sessionIdContext: digest.slice(0, SESSION_ID_CONTEXT_BYTES),
+      // Every worker of every proxy in the fleet derives the same keys, so a client can resume its session at any worker. The keys depend
+      // on a digest of the Service, its certificates and its client CAs, so that an old ticket cannot bypass a new client CA. A stolen
+      // ticket key opens only the tickets of one day.
+      deriveTicketKeys: (purpose, bytes) => sealer.derive(`${purpose} ${day} ${digest}`, bytes),
+    });
   } catch (thrown) {
     return { why: 'not-accepted', code: (thrown as NodeJS.ErrnoException).code ?? null };
   }
-}
-
-function contextFor(
-  { chain, clientAuthorities }: CertificateEntry,
-  { key, ticketKeys, sessionIdContext }: { key: string; ticketKeys: Buffer; sessionIdContext: string },
-): SecureContext {
-  return loadNodeTls().createSecureContext({
-    cert: chain,
-    key,
-    // Without client certificates, no CA is trusted. By default each context would contain all root CAs of Node.js.
-    ca: clientAuthorities === null ? [] : clientAuthorities,
-    minVersion: 'TLSv1.2',
-    ciphers: CIPHERS,
-    honorCipherOrder: true,
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-    ticketKeys,
-    sessionIdContext,
-  });
 }
 
 /**
  * The cipher suites, preferred first. All have forward secrecy and authenticated encryption (RFC 9325 §4.2). TLS 1.2
  * prefers ECDSA, because its signatures take less CPU time. `choose-certificate.ts` knows the suites of TLS 1.2 by number.
  */
-const CIPHERS = [
+const CIPHER_SUITES = [
   'TLS_AES_256_GCM_SHA384',
   'TLS_CHACHA20_POLY1305_SHA256',
   'TLS_AES_128_GCM_SHA256',
@@ -181,28 +172,10 @@ const CIPHERS = [
   'ECDHE-RSA-AES256-GCM-SHA384',
   'ECDHE-ECDSA-CHACHA20-POLY1305',
   'ECDHE-RSA-CHACHA20-POLY1305',
-].join(':');
+];
 
-const TICKET_KEY_BYTES = 48;
 /** The length of a session id context, which is the maximum that OpenSSL allows. */
 const SESSION_ID_CONTEXT_BYTES = 32;
-
-/**
- * Derives the session ticket keys of a day. Every worker of every proxy in the fleet derives the same keys, so a client
- * can resume its session at any worker. The keys depend on a digest of the Service, its certificates and its client
- * CAs, so that an old ticket cannot bypass a new client CA. A stolen ticket key opens only the tickets of one day.
- */
-function deriveTicketKeys(
-  entry: CertificateEntry,
-  sealer: Sealer,
-  day: number,
-): { readonly ticketKeys: Buffer; readonly sessionIdContext: string } {
-  const digest = digestOf(entry);
-  return {
-    ticketKeys: sealer.derive(`tickets ${day} ${digest}`, TICKET_KEY_BYTES),
-    sessionIdContext: digest.slice(0, SESSION_ID_CONTEXT_BYTES),
-  };
-}
 
 function digestOf({ service, chain, keyDigest, clientAuthorities }: CertificateEntry): string {
   return createHash('sha256')

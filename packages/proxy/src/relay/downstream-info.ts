@@ -3,7 +3,7 @@ import type { Client, ServiceSettings } from '@weir/model/data-plane';
 import type { Http2Connection } from '../http/h2/connection.ts';
 import { writeProxyHeader } from '../protocol/write-proxy-header.ts';
 import type { SocketAddress, TcpStream } from '../transport/tcp-transport.ts';
-import type { NegotiatedTls } from '../transport/tls/tls-stream.ts';
+import type { NegotiatedTls } from '../transport/tls/tls-server.ts';
 
 /** The properties of a client's connection that are known before the session starts. */
 export interface DownstreamInfo {

@@ -60,7 +60,7 @@ export class TcpSession extends CountedConnection implements StreamEvents, Sessi
     this.#downstreamInfo = info;
     this.#upstream = upstream;
     this.#admission = admission;
-    this.#throttle = new SessionThrottle(context.shaper.limitersFor(admission.limiters), this);
+    this.#throttle = new SessionThrottle(context.shaper, admission.limiters, this);
     this.#idleTicks = ticksFor(settings.idleTimeoutMs);
     this.#retryDeadline = context.wheel.now + ticksFor(settings.connectTimeoutMs) * CONNECT_RETRY_WINDOW;
     addToCounter(counters, CONNECTIONS, 1);

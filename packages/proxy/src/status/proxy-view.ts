@@ -1,7 +1,7 @@
 import type { Counters, Heartbeat } from '@weir/model/data-plane';
 import { ACTIVE, outcomeColumn } from '../metering/counters.ts';
 import { OUTCOMES, type Outcome } from '../metering/outcome.ts';
-import { readingOf, type SlotRegistry } from '../metering/slot-registry.ts';
+import { countersOf, type SlotRegistry } from '../metering/slot-registry.ts';
 import type { WorkerSlotView } from '../supervisor/worker-slots.ts';
 
 /** The state of a proxy as returned by /debug/listeners and by `view()`. */
@@ -30,7 +30,7 @@ export function serviceCounts(slots: SlotRegistry): ServiceCount[] {
     name: owner.name,
     tenant: owner.tenant,
     active: total[ACTIVE] as number,
-    counters: readingOf(owner, total).counters,
+    counters: countersOf(total),
     outcomes: outcomeCounts(total),
   }));
 }

@@ -114,6 +114,7 @@ export function createComponents(
     writeForwarded: settings.writeForwarded,
     fleetSecret,
     transport: settings.transport,
+    tls: settings.tls,
     slots,
     limits,
     heapMb: settings.workerHeapMb,

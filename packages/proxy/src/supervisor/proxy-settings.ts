@@ -1,6 +1,6 @@
 import type { Clock, Health, HostPort, LineOutput, Logger, Secret } from '@weir/runtime';
 import type { Store } from '@weir/store';
-import type { TransportKind } from '../transport/choose-transport.ts';
+import type { TlsKind, TransportKind } from '../transport/choose-transport.ts';
 
 export interface ProxyOptions {
   readonly store: Store;
@@ -46,6 +46,8 @@ export interface ProxyOptions {
   readonly stateDirectory?: string | undefined;
   /** How the workers use sockets; `DEFAULT_TRANSPORT` by default. */
   readonly transport?: TransportKind | undefined;
+  /** How the workers terminate TLS; `DEFAULT_TLS` by default. Ignored with the transport `node`. */
+  readonly tls?: TlsKind | undefined;
   readonly log: Logger;
   /** Takes the lines of access logs; by default the standard output. */
   readonly accessLogOutput?: LineOutput | undefined;
@@ -79,6 +81,7 @@ export interface ProxyOptions {
 
 export interface ProxySettings extends ProxyOptions {
   readonly transport: TransportKind;
+  readonly tls: TlsKind;
   readonly version: string;
   readonly clock: Clock;
   readonly health: Health;

@@ -1,8 +1,23 @@
 import { join } from 'node:path';
-import { errorMessage, Health, type HostPort, systemClock, type UnixSocket, UsageError } from '@weir/runtime';
+import {
+  errorMessage,
+  Health,
+  type HostPort,
+  type Logger,
+  systemClock,
+  type UnixSocket,
+  UsageError,
+} from '@weir/runtime';
 import { openLocalAdmin } from '../status/local-admin.ts';
 import type { ProxySelfView } from '../status/proxy-view.ts';
-import { checkTransport, DEFAULT_TRANSPORT, type TransportKind } from '../transport/choose-transport.ts';
+import {
+  checkTls,
+  checkTransport,
+  DEFAULT_TLS,
+  DEFAULT_TRANSPORT,
+  type TlsKind,
+  type TransportKind,
+} from '../transport/choose-transport.ts';
 import type { ProxyOptions } from './proxy-settings.ts';
 import { openStateDirectory, type StateDirectory } from './state-directory.ts';
 import { Supervisor } from './supervisor.ts';
@@ -40,11 +55,12 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   } = options;
   const log = options.log.child({ node });
   await requireTransport(transport);
+  const tls = transport === 'node' ? 'node' : await usableTls(options.tls ?? DEFAULT_TLS, log);
   const state =
     stateDirectory === undefined
       ? undefined
       : await openStateDirectory({ path: stateDirectory, node, store, clock, log: log.child({ part: 'state' }) });
-  const proxy = new Supervisor({ ...options, health, clock, transport, version, log }, state);
+  const proxy = new Supervisor({ ...options, health, clock, transport, tls, version, log }, state);
   const { admin } = proxy.components;
   health.add('proxy', 'ready', () => proxy.notReady);
   health.add('workers', 'live', () => proxy.notLive);
@@ -65,7 +81,10 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const localAdmin = state && (await openLocalAdminFor(proxy, { options: { ...options, log }, state, running }));
   proxy.ready.then(
     () =>
-      log.info({ version, transport, afterMs: Math.round(performance.now()) }, 'the first routing table is in effect'),
+      log.info(
+        { version, transport, tls, afterMs: Math.round(performance.now()) },
+        'the first routing table is in effect',
+      ),
     () => undefined, // The proxy was closed before it was ready.
   );
   await proxy.start();
@@ -80,6 +99,21 @@ async function requireTransport(kind: TransportKind): Promise<void> {
       `the self-test of the system calls failed: ${errorMessage(cause)}; use Node.js 26.10 or later, or set WEIR_TRANSPORT=node`,
       { cause },
     );
+  }
+}
+
+/** Returns `node` if this version of Node.js cannot terminate TLS as wanted. Both implementations do the same for clients. */
+async function usableTls(wanted: TlsKind, log: Logger): Promise<TlsKind> {
+  if (wanted === 'node') return wanted;
+  try {
+    await checkTls();
+    return wanted;
+  } catch (error) {
+    log.warn(
+      { reason: errorMessage(error), advice: 'set WEIR_TLS=node, or use Node.js 26.10' },
+      "the self-test of OpenSSL's functions failed; terminating TLS with Node's TLSSocket, which costs more CPU",
+    );
+    return 'node';
   }
 }
 

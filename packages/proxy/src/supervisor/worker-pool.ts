@@ -8,7 +8,7 @@ import { createCounterBlock } from '../metering/counters.ts';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
 import { createPeerWorkersMemory } from '../relay/peer-workers.ts';
 import { removeFlowOwner } from '../relay/udp-flow-owners.ts';
-import type { TransportKind } from '../transport/choose-transport.ts';
+import type { TlsKind, TransportKind } from '../transport/choose-transport.ts';
 import type { PassiveHealthReport } from '../upstream/connect-reports.ts';
 import type { DrainingEndpoint } from '../upstream/health/draining-endpoints.ts';
 import type { WorkerCommand, WorkerMessage } from '../worker/messages.ts';
@@ -35,6 +35,7 @@ export interface WorkerPoolOptions {
   readonly writeForwarded: boolean | undefined;
   readonly fleetSecret: Secret | undefined;
   readonly transport: TransportKind;
+  readonly tls: TlsKind;
   readonly slots: SlotRegistry;
   readonly limits: LimiterRegistry;
   /** The maximum heap of each worker in MiB; by default derived from the memory that this process may use. */
@@ -174,6 +175,7 @@ export class WorkerPool {
       fleetSecret,
       stickyKey: this.#stickyKey,
       transport: this.#options.transport,
+      tls: this.#options.tls,
       workers: count,
       heapMb: this.#heapMb,
       clock,

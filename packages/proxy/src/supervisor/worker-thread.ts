@@ -7,6 +7,7 @@ import type { PeerWorkersSetup } from '../relay/peer-workers.ts';
 import {
   closeAbandonedDescriptors,
   createDescriptorMemory,
+  type TlsKind,
   type TransportKind,
 } from '../transport/choose-transport.ts';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
@@ -54,6 +55,7 @@ export interface WorkerThreadOptions {
   readonly stickyKey: Uint8Array;
   readonly workers: number;
   readonly transport: TransportKind;
+  readonly tls: TlsKind;
   readonly heapMb: number;
   readonly clock: Clock;
   onMessage(worker: WorkerThread, message: WorkerMessage): void;
@@ -91,7 +93,7 @@ export class WorkerThread {
       fleetSecret,
     } = options;
     const { workers: workerCount, heapMb, clock } = options;
-    const { transport } = options;
+    const { transport, tls } = options;
     const descriptors = createDescriptorMemory();
     const livenessCounters = new SharedArrayBuffer(LIVENESS_COUNTERS * Int32Array.BYTES_PER_ELEMENT);
     const droppedDatagrams = new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT);
@@ -110,6 +112,7 @@ export class WorkerThread {
       stickyKey: options.stickyKey,
       workerCount,
       transport,
+      tls,
       descriptors,
       eventLoopDelays,
       droppedDatagrams,

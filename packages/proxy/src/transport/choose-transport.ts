@@ -10,6 +10,12 @@ export type TransportKind = 'syscalls' | 'node';
 export const TRANSPORT_KINDS: readonly TransportKind[] = ['syscalls', 'node'];
 export const DEFAULT_TRANSPORT: TransportKind = 'syscalls';
 
+/** `openssl`: the functions of OpenSSL through `node:ffi`, with `syscalls` only. `node`: Node's TLSSocket, which costs more CPU. */
+export type TlsKind = 'openssl' | 'node';
+
+export const TLS_KINDS: readonly TlsKind[] = ['openssl', 'node'];
+export const DEFAULT_TLS: TlsKind = 'openssl';
+
 export interface Transports {
   readonly tcp: TcpTransport;
   readonly udp: UdpTransport;
@@ -30,15 +36,30 @@ export async function checkTransport(kind: TransportKind): Promise<void> {
   checkSyscalls();
 }
 
-/** Opens the transports of this thread. The descriptors that they open through FFI are recorded in `descriptors`. */
-export async function openTransports(kind: TransportKind, descriptors: SharedArrayBuffer): Promise<Transports> {
-  if (kind === 'node') return { tcp: netTransport, udp: dgramTransport };
+/** Rejects with the reason if this version of Node.js does not offer the functions of OpenSSL that `openssl` needs. */
+export async function checkTls(): Promise<void> {
+  const { checkOpenssl } = await import('./syscalls/check-openssl.ts');
+  checkOpenssl();
+}
+
+export interface OpenTransportsOptions {
+  readonly transport: TransportKind;
+  readonly tls?: TlsKind;
+  /** Where the descriptors that the transports open through FFI are recorded, see `createDescriptorMemory`. */
+  readonly descriptors: SharedArrayBuffer;
+}
+
+/** Opens the transports of this thread. */
+export async function openTransports({ transport, tls, descriptors }: OpenTransportsOptions): Promise<Transports> {
+  if (transport === 'node') return { tcp: netTransport, udp: dgramTransport };
   // Recording begins before the transports are loaded, because their module `event-loop.ts` opens its epoll instance.
   const { recordDescriptors } = await import('./syscalls/sockets.ts');
   recordDescriptors(descriptors);
   const { epollTransport: tcp } = await import('./tcp/epoll-transport.ts');
   const { epollUdpTransport: udp } = await import('./udp/epoll-udp-transport.ts');
-  return { tcp, udp };
+  if (tls !== 'openssl') return { tcp, udp };
+  const { opensslTlsServer } = await import('./tls/openssl-server.ts');
+  return { tcp: { ...tcp, tlsServer: opensslTlsServer }, udp };
 }
 
 /** Resets the connections and closes the other descriptors that an ended worker has left open. Returns their number. */

@@ -139,9 +139,10 @@ export class EventLoop {
     this.#schedule();
   }
 
-  /** Calls `flush` of the item at the end of the current turn. Must be called only by a handler of an event. */
+  /** Calls `flush` of the item at the end of the current turn, or of the next turn if no handler is running. */
   flushLater(item: Flushable): void {
     this.#flushable.push(item);
+    this.#schedule();
   }
 
   #schedule(): void {
@@ -208,7 +209,7 @@ export class EventLoop {
   }
 
   #waitMs(): number {
-    if (this.#resumable.length > 0 || this.#registrationCount === 0) return 0;
+    if (this.#resumable.length > 0 || this.#flushable.length > 0 || this.#registrationCount === 0) return 0;
     // The first idle run does not wait, because libuv usually has work that its next iteration completes.
     this.#idleRuns += 1;
     if (this.#idleRuns === 1) return 0;

@@ -2,6 +2,7 @@
 // a closure or a timer per chunk. `write` queues the bytes that the kernel does not take. The queue has no limit, so a
 // caller must check the returned number of queued bytes and stop reading the stream from which it forwards bytes.
 import type { Socket } from 'node:net';
+import type { TlsServer } from './tls/tls-server.ts';
 
 /** The maximum length of a listen socket's accept queue. The kernel caps the length at `net.core.somaxconn`. */
 export const LISTEN_BACKLOG = 4_096;
@@ -20,6 +21,8 @@ export interface TcpTransport {
   readonly turns: Turns;
   /** Memory of this thread whose bytes `TcpStream.write` sends without a copy. Undefined if the transport has none. */
   readonly writeMemory?: WriteMemory;
+  /** TLS for accepted streams; absent for `nodeTlsServer`. */
+  readonly tlsServer?: TlsServer | undefined;
 }
 
 export interface WriteMemory {
@@ -36,6 +39,8 @@ export interface Turns {
   readonly nowMs: number;
   /** Calls `task` in the next turn. */
   runInNext(task: () => void): void;
+  /** Calls `task` when the events of the current turn are handled, or in the next turn if no event is being handled. */
+  runAtEnd(task: () => void): void;
 }
 
 /** How many bytes a connection may buffer. A smaller window takes less memory, and more CPU time per byte. */

@@ -7,7 +7,7 @@ import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import type { CertificateFaultReport } from '../protocol/tls-contexts.ts';
 import type { PeerWorkersSetup } from '../relay/peer-workers.ts';
-import type { TransportKind } from '../transport/choose-transport.ts';
+import type { TlsKind, TransportKind } from '../transport/choose-transport.ts';
 import type { LocalFailureCounts, PassiveHealthReport } from '../upstream/connect-reports.ts';
 import type { DrainingEndpoint } from '../upstream/health/draining-endpoints.ts';
 
@@ -39,6 +39,7 @@ export interface WorkerStartData {
   readonly stickyKey: Uint8Array;
   readonly workerCount: number;
   readonly transport: TransportKind;
+  readonly tls: TlsKind;
   /** One byte for each descriptor, see `recordDescriptors`. */
   readonly descriptors: SharedArrayBuffer;
   /** Three doubles in seconds, one for each of `DELAY_QUANTILES`. */

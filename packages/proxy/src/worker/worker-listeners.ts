@@ -17,6 +17,7 @@ import type { SessionTerminator } from '../relay/session-terminator.ts';
 import type { UdpFlow } from '../relay/udp-flow.ts';
 import { flowsPerTenant, TenantFlows } from '../relay/udp-flow-table.ts';
 import type { TcpListenOptions } from '../transport/tcp-transport.ts';
+import { nodeTlsServer } from '../transport/tls/node-tls-stream.ts';
 import { dgramTransport } from '../transport/udp/dgram-transport.ts';
 import type { UdpTransport } from '../transport/udp-transport.ts';
 import type { UpstreamRegistry } from '../upstream/upstream-registry.ts';
@@ -70,6 +71,7 @@ export class WorkerListeners {
     this.#state = state;
     this.#trustedProxies = compileNetworks(options.trustedProxies ?? []);
     this.#tlsContexts = new TlsContexts({
+      server: state.context.transport.tlsServer ?? nodeTlsServer,
       sealer: options.sealer,
       now: options.wallClock ?? Date.now,
       onCertificateFault: (report) => options.send({ kind: 'certificate-fault', report }),

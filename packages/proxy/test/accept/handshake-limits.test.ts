@@ -7,7 +7,7 @@ import { ACTIVE } from '../../src/metering/counters.ts';
 import { TRUSTING_CLIENT, terminatingTls } from '../fixtures/certificates.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
 import { uidOf } from '../fixtures/tables.ts';
-import { TRANSPORTS } from '../fixtures/transports.ts';
+import { TLS_TRANSPORTS } from '../fixtures/transports.ts';
 import { startWorkerInTest } from '../fixtures/worker-in-test.ts';
 import { captureNodeClientHello } from '../protocol/client-hello-bytes.ts';
 
@@ -21,7 +21,7 @@ const UNLIMITED = {
 };
 const CLIENTS = 30;
 
-for (const { name, transport } of TRANSPORTS) {
+for (const { name, transport } of TLS_TRANSPORTS) {
   test(`${name}: completes handshakes that take many turns of the event loop`, async () => {
     await using backend = await echoServer();
     let now = 0;

@@ -13,6 +13,7 @@ class QueueInTest {
       assert.equal(this.#task, undefined);
       this.#task = task;
     },
+    runAtEnd: (): void => assert.fail(),
   };
   readonly queue: HandshakeQueue = new HandshakeQueue({
     now: () => this.#now,

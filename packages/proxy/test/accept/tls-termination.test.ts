@@ -8,7 +8,7 @@ import { TRUSTING_CLIENT, terminatingTls } from '../fixtures/certificates.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
-import { TRANSPORTS } from '../fixtures/transports.ts';
+import { TLS_TRANSPORTS } from '../fixtures/transports.ts';
 import { startWorkerInTest, type WorkerInTest } from '../fixtures/worker-in-test.ts';
 import { captureNodeClientHello, clientHelloRecord, serverNameExtension } from '../protocol/client-hello-bytes.ts';
 
@@ -17,7 +17,7 @@ const MEGABYTE = 1_048_576;
 const connectTls = (worker: WorkerInTest, tls: ConnectionOptions = {}, more: object = {}): Promise<TestClient> =>
   connectClient({ host: worker.host, port: worker.port, tls: { ...TRUSTING_CLIENT, ...tls }, ...more });
 
-for (const { name, transport } of TRANSPORTS) {
+for (const { name, transport } of TLS_TRANSPORTS) {
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     test(`${name}: ${version}: sends the plaintext to the endpoint, and counts the plaintext`, async () => {
       await using backend = await echoServer();

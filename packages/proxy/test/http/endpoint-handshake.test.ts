@@ -70,6 +70,7 @@ class QueueInTest {
     runInNext: (task: () => void): void => {
       this.#task = task;
     },
+    runAtEnd: (): void => assert.fail(),
   };
   readonly #queue = new HandshakeQueue({ now: () => this.#now, turns: this.#turns });
 

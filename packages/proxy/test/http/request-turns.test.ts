@@ -12,14 +12,11 @@ class TurnsInTest {
   costMs = 0;
   #nowMs = 0;
   #task: (() => void) | undefined;
-  readonly #loop = {
-    current: 1,
-    nowMs: 0,
-    runInNext: (task: () => void): void => {
-      assert.equal(this.#task, undefined);
-      this.#task = task;
-    },
+  readonly #run = (task: () => void): void => {
+    assert.equal(this.#task, undefined);
+    this.#task = task;
   };
+  readonly #loop = { current: 1, nowMs: 0, runInNext: this.#run, runAtEnd: this.#run };
   readonly requests: RequestTurns = new RequestTurns({
     turns: this.#loop,
     now: () => {

@@ -113,7 +113,7 @@ test('counts limited bytes and the readers that wait for them, and forgets the r
   const shaper = new Shaper(() => 10_000_000_000n);
   for (let stream = 0; stream < 3; stream += 1) {
     const admission = worker.admit(web) as Admission;
-    const throttle = new SessionThrottle(shaper.limitersFor(admission.limiters), { onReadAllowed: () => undefined });
+    const throttle = new SessionThrottle(shaper, admission.limiters, { onReadAllowed: () => undefined });
     assert.equal(throttle.mayRead('in', stream === 0 ? 5_000 : 0), false);
     assert.equal(throttle.mayRead('out', 700), true);
   }

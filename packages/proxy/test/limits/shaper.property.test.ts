@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { Limiters } from '../../src/limits/admission.ts';
 import type { BandwidthLimiter } from '../../src/limits/bandwidth-limiter.ts';
 import { configureLimiter, Limiter, type LimiterConfig } from '../../src/limits/limiter.ts';
 import { createLimiterStateMemory, LimiterState } from '../../src/limits/limiter-state.ts';
@@ -50,10 +51,10 @@ class ShaperModel {
   }
 
   open(worker: number, { chunk, service = FIRST_SERVICE }: { chunk: number; service?: number }): Stream {
-    const { shaper, limiterFor } = this.#workers[worker] as WorkerModel;
-    const limiters = { service: limiterFor(service), tenant: limiterFor(TENANT) };
+    const { shaper } = this.#workers[worker] as WorkerModel;
+    const limiters = this.limiters(worker, service);
     const stream: Stream = { chunk, read: 0, isReading: false, throttle: undefined as never };
-    const throttle = new SessionThrottle(shaper.limitersFor(limiters), {
+    const throttle = new SessionThrottle(shaper, limiters, {
       onReadAllowed: () => {
         stream.isReading = true;
       },
@@ -90,8 +91,13 @@ class ShaperModel {
   }
 
   bandwidthLimiter(worker: number, service: number = FIRST_SERVICE): BandwidthLimiter {
-    const { shaper, limiterFor } = this.#workers[worker] as WorkerModel;
-    return shaper.limitersFor({ service: limiterFor(service), tenant: limiterFor(TENANT) }).in;
+    const { shaper } = this.#workers[worker] as WorkerModel;
+    return shaper.limitersFor(this.limiters(worker, service)).in;
+  }
+
+  limiters(worker: number, service: number): Limiters {
+    const { limiterFor } = this.#workers[worker] as WorkerModel;
+    return { service: limiterFor(service), tenant: limiterFor(TENANT) };
   }
 
   get read(): number {
@@ -204,6 +210,39 @@ test('a limit can be set, removed, and set to 0, which stops open streams until 
   const before = stream.read;
   model.run(100);
   assert.ok(stream.read - before >= 300_000);
+  model.close();
+});
+
+test('a limit of a Service can be set and removed while the tenant has a limit', () => {
+  const model = new ShaperModel(1);
+  model.limit(TENANT, 16_000_000);
+  const stream = model.open(0, { chunk: 4_096 });
+  const expect = (bytes: number): void => {
+    const before = stream.read;
+    model.run(4_000);
+    const passed = stream.read - before;
+    assert.ok(Math.abs(passed / bytes - 1) < 0.05, `${passed} of ${bytes}`);
+  };
+  expect(8_000_000);
+  model.limit(FIRST_SERVICE, 4_000_000);
+  expect(2_000_000);
+  model.limit(FIRST_SERVICE, NONE);
+  expect(8_000_000);
+  model.close();
+});
+
+test('a stream that waits for its Service continues at once when it moves to another Service, and only once', () => {
+  const model = new ShaperModel(1);
+  model.limit(FIRST_SERVICE, 8_000);
+  const stream = model.open(0, { chunk: 65_536 });
+  model.run(100);
+  assert.equal(stream.isReading, false);
+  stream.throttle.moveTo(model.limiters(0, FIRST_SERVICE + 1));
+  assert.equal(stream.throttle.mayRead('in', 0), true);
+  model.run(100_000);
+  assert.equal(stream.isReading, false, 'the former Service does not resume the stream');
+  stream.throttle.moveTo(model.limiters(0, FIRST_SERVICE));
+  assert.equal(stream.throttle.mayRead('in', 65_536), false);
   model.close();
 });
 

@@ -7,7 +7,7 @@ import { temporaryDirectory } from '@weir/testkit';
 import { JournalFiles } from '../../src/metering/journal-files.ts';
 import { PastIncarnations } from '../../src/metering/past-incarnations.ts';
 
-const SLOT = { service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web' };
+const SLOT = { key: 'uid|shop', service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web' };
 
 /** The journal files on a disk where one of the files cannot be written. */
 class FullDisk extends JournalFiles {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectClient, discardServer, eventually } from '@weir/testkit';
 import { countDescriptorsInMemory } from '../fixtures/counted-descriptors.ts';
-import { TRANSPORTS, UDP_TRANSPORTS } from '../fixtures/transports.ts';
+import { TLS_TRANSPORTS, TRANSPORTS, UDP_TRANSPORTS } from '../fixtures/transports.ts';
 import { StreamRecorder } from './tcp/stream-recorder.ts';
 import { startTestListener } from './tcp/test-listener.ts';
 import { tlsTransport } from './tls/tls-transport.ts';
@@ -45,7 +45,9 @@ for (const { name, transport } of TRANSPORTS) {
     listener[Symbol.dispose]();
     await untilOpen(0);
   });
+}
 
+for (const { name, transport } of TLS_TRANSPORTS) {
   test(`${name}: counts a connection whose TLS is terminated until the connection has closed`, async () => {
     const setup = tlsTransport(name, transport);
     const listener = await startTestListener(setup.transport);

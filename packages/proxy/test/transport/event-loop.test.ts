@@ -64,6 +64,31 @@ test('an event of a closed descriptor never reaches the socket that reuses its n
   }
 });
 
+test('a flush comes behind the events of the turn in which something has asked for it', async () => {
+  const loop = new EventLoop();
+  const { descriptor, port } = openListener();
+  const order: string[] = [];
+  let accepts = 0;
+  loop.register(descriptor, EPOLLIN | EPOLLET, {
+    onEvents: () => {
+      accepts += 1;
+      order.push(`event in turn ${loop.turn}`);
+    },
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  const client = openSocket(AF_INET, SOCK_STREAM);
+  connectSocket(client, HOST, port);
+  // The event is ready when the turn begins.
+  loop.resumeLater({
+    resume: () => loop.flushLater({ flush: () => order.push(`flush in turn ${loop.turn}`) }),
+  });
+  await eventually(() => assert.equal(accepts, 1));
+  await eventually(() => assert.equal(order.length, 2));
+  assert.match(order.join(), /^event in turn (\d+),flush in turn \1$/);
+  loop.unregister(descriptor);
+  for (const each of [descriptor, client]) closeDescriptor(each);
+});
+
 test('one turn handles more events than one wait receives, but only for a short time', async () => {
   for (const [msPerEvent, expected] of [
     [0, MAX_EVENTS * 3 + 1],

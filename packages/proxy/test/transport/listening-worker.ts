@@ -4,7 +4,10 @@ import { freePort } from '@weir/testkit';
 import { openTransports } from '../../src/transport/choose-transport.ts';
 
 if (!isMainThread) {
-  const { tcp, udp } = await openTransports('syscalls', (workerData as { descriptors: SharedArrayBuffer }).descriptors);
+  const { tcp, udp } = await openTransports({
+    transport: 'syscalls',
+    ...(workerData as { descriptors: SharedArrayBuffer }),
+  });
   const port = await freePort();
   const echo = {
     onConnect: () => undefined,

@@ -7,7 +7,7 @@ import { startWorkerInTest } from '../fixtures/worker-in-test.ts';
 
 if (!isMainThread) {
   const { descriptors, endpoint } = workerData as { descriptors: SharedArrayBuffer; endpoint: Endpoint };
-  const { tcp } = await openTransports('syscalls', descriptors);
+  const { tcp } = await openTransports({ transport: 'syscalls', descriptors });
   const { host, port } = await startWorkerInTest(webService([endpoint]), { transport: tcp });
   parentPort?.postMessage({ host, port });
 }

@@ -17,7 +17,7 @@ import {
 import { compareUsageBases, compareUsageRows } from '../comparators.ts';
 import type { FlushResult, Incarnation, UsageBase, UsageSeed } from '../contract.ts';
 import { GONE_SERVICE_TTL_MS } from '../limits.ts';
-import { keptPeriodsFor, keptUntil, lengthOf, type PeriodLength } from '../usage-periods.ts';
+import { type KeptPeriod, keptPeriodsFor, keptUntil, lengthOf, type PeriodLength } from '../usage-periods.ts';
 
 export interface Ledger {
   seeded: boolean;
@@ -52,12 +52,17 @@ export function addReport(ledger: Ledger, report: UsageReport, now: number): Flu
   if (!ledger.seeded) return { kind: 'seeding' };
   if (report.life <= (ledger.folded.get(report.node) ?? Number.NEGATIVE_INFINITY)) return { kind: 'folded' };
   const bases = getOrCreate(ledger.bases, incarnationKey(report.node, report.life));
+  // Most points of a report belong to the same minute.
+  let minute = Number.NaN;
+  let periods: readonly KeptPeriod[] = [];
   for (const slot of report.slots) {
     const key = slotKey(slot);
     let seen = bases.get(key)?.counters ?? ZERO_COUNTERS;
     for (const point of slot.points) {
       const increase = subtractOtherServices(bases, slot, counterIncrease(seen, point.counters));
-      addToSums(ledger, slot, { minute: point.minute, increase, now });
+      if (point.minute !== minute) periods = keptPeriodsFor(point.minute);
+      minute = point.minute;
+      addToSums(ledger, slot, { key, periods, increase, now });
       seen = maxCounters(seen, point.counters);
     }
     const { service, tenant } = slot;
@@ -78,17 +83,18 @@ function subtractOtherServices(bases: Map<string, UsageBase>, slot: SlotIdentity
 }
 
 interface PeriodAddition {
-  readonly minute: number;
+  /** The `slotKey` of the slot. */
+  readonly key: string;
+  readonly periods: readonly KeptPeriod[];
   readonly increase: Counters;
   readonly now: number;
 }
 
-function addToSums(ledger: Ledger, slot: SlotIdentity, { minute, increase, now }: PeriodAddition): void {
+function addToSums(ledger: Ledger, slot: SlotIdentity, { key, periods, increase, now }: PeriodAddition): void {
   if (!hasIncrease(ZERO_COUNTERS, increase)) return;
-  for (const { period, keptUntil: end } of keptPeriodsFor(minute)) {
+  for (const { period, keptUntil: end } of periods) {
     if (end !== null && end <= now) continue;
     const rows = getOrCreate(ledger.sums, period);
-    const key = slotKey(slot);
     rows.set(key, usageRowFor(slot, addCounters(rows.get(key)?.counters ?? ZERO_COUNTERS, increase)));
   }
 }

@@ -10,33 +10,76 @@
 
 const ffi = loadFfi();
 
-type Call<N> = N extends 2
-  ? (a: bigint, b: bigint) => number
+type Call<N, R> = N extends 2
+  ? (a: bigint, b: bigint) => R
   : N extends 3
-    ? (a: bigint, b: bigint, c: bigint) => number
+    ? (a: bigint, b: bigint, c: bigint) => R
     : N extends 4
-      ? (a: bigint, b: bigint, c: bigint, d: bigint) => number
-      : (a: bigint, b: bigint, c: bigint, d: bigint, e: bigint) => number;
-type ArgumentCount = 2 | 3 | 4 | 5;
+      ? (a: bigint, b: bigint, c: bigint, d: bigint) => R
+      : N extends 5
+        ? (a: bigint, b: bigint, c: bigint, d: bigint, e: bigint) => R
+        : (a: bigint, b: bigint, c: bigint, d: bigint, e: bigint, f: bigint) => R;
+type ArgumentCount = 2 | 3 | 4 | 5 | 6;
+type Definitions = Readonly<Record<string, ArgumentCount>>;
 
 /** Keeps the libraries open, because Node.js closes a library that nothing refers to. */
 const libraries: unknown[] = [];
 
 /**
- * Returns functions of libc or libuv that return an int. `definitions` has the numbers of their arguments. Node.js also wraps functions
+ * Returns functions of libc, libuv or OpenSSL that return an int. `definitions` has the numbers of their arguments. Node.js also wraps functions
  * with one argument, so these get a second one, `UNUSED`. A caller puts the functions into constants, because V8 calls only constants
  * directly.
  */
-export function link<const T extends Readonly<Record<string, ArgumentCount>>>(
+export function link<const T extends Definitions>(definitions: T): { readonly [N in keyof T]: Call<T[N], number> } {
+  return linkReturning('int32', definitions) as unknown as { readonly [N in keyof T]: Call<T[N], number> };
+}
+
+/** Like `link`, for functions that return an address or a 64-bit integer. */
+export function linkAddresses<const T extends Definitions>(
   definitions: T,
-): { readonly [N in keyof T]: Call<T[N]> } {
+): { readonly [N in keyof T]: Call<T[N], bigint> } {
+  return linkReturning('pointer', definitions) as unknown as { readonly [N in keyof T]: Call<T[N], bigint> };
+}
+
+/**
+ * Returns a function with one argument that may call a callback of this thread. Declared with nine arguments, because Node.js calls
+ * functions with more than eight through libffi. V8 calls the others directly, as functions that do not enter JavaScript again.
+ */
+export function linkCallingBack(name: string): (argument: bigint) => number {
+  const functions = linkReturning('int32', { [name]: 9 }) as unknown as Record<string, (...all: bigint[]) => number>;
+  const call = functions[name] as (...all: bigint[]) => number;
+  return (argument) => call(argument, 0n, 0n, 0n, 0n, 0n, 0n, 0n, 0n);
+}
+
+function linkReturning(result: 'int32' | 'pointer', definitions: Readonly<Record<string, number>>): object {
   const signatures = Object.entries(definitions).map(([name, count]) => [
     name,
-    { return: 'int32', arguments: Array<string>(count).fill('pointer') },
+    { return: result, arguments: Array<string>(count).fill('pointer') },
   ]);
   const library = ffi.dlopen(null, Object.fromEntries(signatures));
   libraries.push(library);
-  return library.functions as unknown as { readonly [N in keyof T]: Call<T[N]> };
+  return library.functions;
+}
+
+/**
+ * Returns the address of a C function that calls `callback` with `argumentCount` arguments. `callback` must not throw, because an
+ * exception would end the process. Of an argument that is an int in C, only the low 32 bits are defined.
+ */
+export function callbackAddress(argumentCount: number, callback: (...all: readonly bigint[]) => number): bigint {
+  const { lib } = ffi.dlopen(null, {});
+  libraries.push(lib);
+  const signature = { return: 'int32' as const, arguments: Array<'pointer'>(argumentCount).fill('pointer') };
+  return lib.registerCallback(signature, callback as never);
+}
+
+/** Returns the text at an address, up to its first zero byte; empty for the address 0. */
+export function textAt(address: bigint): string {
+  return address === 0n ? '' : (ffi.toString(address) ?? '');
+}
+
+/** Returns a copy of `length` bytes at an address. */
+export function bytesAt(address: bigint, length: number): Buffer {
+  return ffi.toBuffer(address, length, true);
 }
 
 /** An argument that the C function does not read. */
@@ -90,6 +133,13 @@ export class NativeMemory {
   static addressOf(memory: NativeMemory, length: number): bigint {
     if (!(length >= 0 && length <= memory.bytes.length)) throw new RangeError('range outside of native memory');
     return memory.#address;
+  }
+
+  /** Returns the address of a range. */
+  static addressOfRange(memory: NativeMemory, start: number, length: number): bigint {
+    const isInside = start >= 0 && length >= 0 && start + length <= memory.bytes.length;
+    if (!isInside) throw new RangeError('range outside of native memory');
+    return start === 0 ? memory.#address : memory.#address + BigInt(start);
   }
 
   /** Writes an `iovec` of the range into `words` at index `at`. */

@@ -8,23 +8,12 @@ import { getSystemErrorName } from 'node:util';
 import { countSocket } from '../../limits/descriptor-count.ts';
 import { eventLoop } from '../event-loop.ts';
 import { hostText, type PeerAddress } from '../peer-address.ts';
-import {
-  EPOLLERR,
-  EPOLLET,
-  EPOLLHUP,
-  EPOLLIN,
-  EPOLLOUT,
-  EPOLLPRI,
-  EPOLLRDHUP,
-  IPPROTO_TCP,
-  TCP_NODELAY,
-} from '../syscalls/layouts.ts';
+import { EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from '../syscalls/layouts.ts';
 import {
   closeDescriptor,
   receive,
   releaseDescriptor,
   resetConnection,
-  setOption,
   shutdownWrite,
   socketMemory,
   takeSocketError,
@@ -42,9 +31,6 @@ export const STREAM_EVENTS: number = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP 
 /** After these events, a short read does not mean that nothing is left to read: a read ends before a FIN and before urgent data. */
 const SHORT_READ_EVENTS = EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
-/** A write of at most this many bytes usually fits into one segment. */
-const MAX_SINGLE_SEGMENT_BYTES = 1_024;
-
 const EAGAIN = -11;
 
 type Fin = 'none' | 'wanted' | 'sent';
@@ -56,9 +42,6 @@ export class EpollStream implements AcceptedStream {
   readonly #peer: PeerAddress | undefined;
   #events: StreamEvents | undefined;
   #isConnecting: boolean;
-  /** Whether Nagle's algorithm is off. Accepted connections inherit TCP_NODELAY from the listen socket. */
-  #hasNoDelay: boolean;
-  #hasWritten = false;
   #wantsToRead = false;
   /** Whether a read may return something other than EAGAIN. Set by an event, because the socket is registered edge-triggered. */
   #isReadable = false;
@@ -87,8 +70,8 @@ export class EpollStream implements AcceptedStream {
     this.#descriptor = descriptor;
     this.#peer = peer;
     this.#isConnecting = isConnecting;
-    this.#hasNoDelay = !isConnecting;
-    this.#sendBuffer = new SendBuffer(window);
+    // Accepted connections inherit TCP_NODELAY from the listen socket.
+    this.#sendBuffer = new SendBuffer({ window, hasNoDelay: !isConnecting });
     this.#readQuantum.setWindow(window);
   }
 
@@ -152,7 +135,6 @@ export class EpollStream implements AcceptedStream {
 
   write(bytes: Uint8Array): number {
     if (this.#descriptor < 0) return this.#discard(bytes);
-    if (!this.#hasNoDelay) this.#turnOffNagle(bytes.length);
     this.#sendBuffer.prepareWrite(this.#descriptor, bytes.length);
     if (this.#isConnecting || (this.#queue !== undefined && this.#queue.length > 0)) return this.#enqueue(bytes);
     const taken = transmitBytes(this.#descriptor, bytes);
@@ -175,9 +157,18 @@ export class EpollStream implements AcceptedStream {
   }
 
   reset(): void {
+    this.#closeWith(resetConnection, undefined);
+  }
+
+  /** Closes without waiting for the peer. The kernel still sends the bytes that it has, and then FIN. */
+  close(): void {
+    this.#closeWith(closeDescriptor, undefined);
+  }
+
+  #closeWith(close: (descriptor: number) => void, code: string | undefined): void {
     if (this.#descriptor < 0) return;
     this.#unacknowledged = this.unacknowledgedBytes();
-    resetConnection(this.#release(undefined));
+    close(this.#release(code));
     eventLoop.closeLater(this);
   }
 
@@ -227,10 +218,7 @@ export class EpollStream implements AcceptedStream {
 
   /** Resets the stream. `error` is a negative errno. After ENOMEM, close(2) would send FIN, which looks like the end of the data. */
   fail(error: number): void {
-    if (this.#descriptor < 0) return;
-    this.#unacknowledged = this.unacknowledgedBytes();
-    resetConnection(this.#release(getSystemErrorName(error)));
-    eventLoop.closeLater(this);
+    this.#closeWith(resetConnection, getSystemErrorName(error));
   }
 
   /** Fails a stream for which no socket could be opened. */
@@ -251,7 +239,7 @@ export class EpollStream implements AcceptedStream {
     const count = receive(this.#descriptor, readMemory, quantum);
     if (count <= 0) {
       this.#isReadable = false;
-      if (count === 0) this.#end();
+      if (count === 0) this.endInput();
       else if (count !== EAGAIN) this.fail(count);
       return;
     }
@@ -269,7 +257,9 @@ export class EpollStream implements AcceptedStream {
     }
   }
 
-  #end(): void {
+  /** Ends the input, at the peer's FIN or before. What the peer sends afterwards is not read. */
+  endInput(): void {
+    if (this.#descriptor < 0) return;
     this.#hasEnded = true;
     this.#emit('onEnd');
     if (this.#descriptor < 0) return;
@@ -290,13 +280,6 @@ export class EpollStream implements AcceptedStream {
     if (this.#descriptor < 0) return;
     if (this.queuedBytes > 0) this.#flush();
     else if (this.#fin === 'wanted') this.#resumeLater();
-  }
-
-  /** Turns Nagle's algorithm off, unless this is the first write and short: TCP sends such a write at once anyway. */
-  #turnOffNagle(length: number): void {
-    this.#hasNoDelay = this.#hasWritten || length > MAX_SINGLE_SEGMENT_BYTES;
-    this.#hasWritten = true;
-    if (this.#hasNoDelay) setOption(this.#descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
   }
 
   #enqueue(bytes: Uint8Array): number {
@@ -341,8 +324,7 @@ export class EpollStream implements AcceptedStream {
    */
   #finish(): void {
     if (this.#bytesInKernel() === 0) {
-      closeDescriptor(this.#release(undefined));
-      eventLoop.closeLater(this);
+      this.close();
       return;
     }
     if (this.#isLingering) {

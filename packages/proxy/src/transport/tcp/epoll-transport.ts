@@ -69,6 +69,7 @@ export const epollTransport: TcpTransport = {
       return eventLoop.nowMs;
     },
     runInNext: (task) => eventLoop.resumeLater({ resume: task }),
+    runAtEnd: (task) => eventLoop.flushLater({ flush: task }),
   },
   writeMemory,
 };

@@ -25,6 +25,7 @@ export const netTransport: TcpTransport = {
       return performance.now();
     },
     runInNext: setImmediate,
+    runAtEnd: setImmediate,
   },
 };
 

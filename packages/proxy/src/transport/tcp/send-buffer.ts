@@ -1,6 +1,6 @@
-// Limits how many unsent bytes the kernel keeps for a socket: `TCP_NOTSENT_LOWAT` of tcp(7). Without a limit the kernel
-// buffers several megabytes per slow reader, at the cost of all tenants.
-import { IPPROTO_TCP, TCP_NOTSENT_LOWAT } from '../syscalls/layouts.ts';
+// How the kernel sends the bytes of a socket. `TCP_NOTSENT_LOWAT` of tcp(7) limits how many unsent bytes it keeps. Without a
+// limit the kernel buffers several megabytes per slow reader, at the cost of all tenants.
+import { IPPROTO_TCP, TCP_NODELAY, TCP_NOTSENT_LOWAT } from '../syscalls/layouts.ts';
 import { setOption, unacknowledgedSequence } from '../syscalls/sockets.ts';
 import type { Window } from '../tcp-transport.ts';
 import { NARROW_READ_BYTES } from './read-memory.ts';
@@ -15,6 +15,8 @@ const MAX_UNSENT_BYTES_WIDE = 2_097_152;
 const MIN_WIDE_WRITE_BYTES = 65_536;
 /** How many streams of a worker may have a wide buffer. Limits the memory that slow readers can take. */
 const MAX_WIDE_BUFFERS = 16;
+/** A write of at most this many bytes usually fits into one segment. */
+const MAX_SINGLE_SEGMENT_BYTES = 1_024;
 
 let wideBuffers = 0;
 
@@ -31,9 +33,13 @@ function setLimit(descriptor: number, bytes: number): number {
 export class SendBuffer {
   #window: Window;
   #isWide = false;
+  /** Whether Nagle's algorithm is off. */
+  #hasNoDelay: boolean;
+  #hasWritten = false;
 
-  constructor(window: Window) {
+  constructor({ window, hasNoDelay }: { readonly window: Window; readonly hasNoDelay: boolean }) {
     this.#window = window;
+    this.#hasNoDelay = hasNoDelay;
   }
 
   get window(): Window {
@@ -51,6 +57,7 @@ export class SendBuffer {
    * wide buffer gets the usual limit again when it holds no more bytes than this limit.
    */
   prepareWrite(descriptor: number, length: number): void {
+    if (!this.#hasNoDelay) this.#turnOffNagle(descriptor, length);
     if (this.#isWide) {
       if (length < MIN_WIDE_WRITE_BYTES && unacknowledgedSequence(descriptor) <= MAX_UNSENT_BYTES)
         this.setWindow(descriptor, this.#window);
@@ -59,6 +66,13 @@ export class SendBuffer {
       this.#isWide = true;
       setLimit(descriptor, MAX_UNSENT_BYTES_WIDE);
     }
+  }
+
+  /** Turns Nagle's algorithm off, unless this is the first write and short: TCP sends such a write at once anyway. */
+  #turnOffNagle(descriptor: number, length: number): void {
+    this.#hasNoDelay = this.#hasWritten || length > MAX_SINGLE_SEGMENT_BYTES;
+    this.#hasWritten = true;
+    if (this.#hasNoDelay) setOption(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
   }
 
   /** Must be called when the stream has closed. */

@@ -1,4 +1,4 @@
-// The socket operations that differ between plain TCP (in this file) and terminated TLS (in `tls-stream.ts`).
+// The socket operations that differ between plain TCP (in this file) and terminated TLS (in `node-tls-stream.ts`).
 import type { Socket } from 'node:net';
 
 export interface SocketOperations {

@@ -266,6 +266,27 @@ test('serves a host over TLS although one of the Services that share the host is
   });
 });
 
+test('follows changes of the table between the requests of one connection', async () => {
+  await using fleet = await startFleet();
+  await using first = await NamedServer.start('first');
+  await using second = await NamedServer.start('second');
+  const anchor = httpService('anchor', first, { settings: { hosts: ['anchor.example'] } });
+  const shop = { settings: { hosts: ['shop.example'] } };
+  await startServing(fleet, anchor, httpService('web', first, shop));
+  await using client = await connectTo(fleet);
+  const bodies = async (): Promise<string[]> => [
+    (await ask(client, get('anchor.example'))).body.slice(0, 6),
+    (await ask(client, get('shop.example'))).body.slice(0, 6),
+  ];
+  assert.deepEqual(await bodies(), ['first ', 'first ']);
+  await fleet.serve(anchor, httpService('web', second, shop));
+  await eventually(async () => assert.deepEqual(await bodies(), ['first ', 'second'], 'new endpoints'));
+  await fleet.serve(anchor, httpService('api', first, shop));
+  await eventually(async () => assert.deepEqual(await bodies(), ['first ', 'first '], 'another Service'));
+  await fleet.serve(anchor);
+  await eventually(async () => assert.equal((await ask(client, get('shop.example'))).status, 404));
+});
+
 test('answers with 404 for other hosts and paths at a listener of one Service', async () => {
   await using fleet = await startFleet();
   await using web = await NamedServer.start('web');

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { connectClient, eventually } from '@weir/testkit';
 import { ClientHelloReader } from '../../../src/protocol/client-hello-reader.ts';
 import type { AcceptedStream, StreamEvents, TcpTransport } from '../../../src/transport/tcp-transport.ts';
-import { startTls, type TlsServerStream } from '../../../src/transport/tls/tls-stream.ts';
+import { startTls, type TlsServerStream } from '../../../src/transport/tls/tls-server.ts';
 import { TRUSTING_CLIENT } from '../../fixtures/certificates.ts';
 import { captureNodeClientHello } from '../../protocol/client-hello-bytes.ts';
 import { testTlsServerOptions } from '../tls/tls-server-options.ts';

@@ -6,10 +6,14 @@ import { test } from 'node:test';
 import type { SecureContext } from 'node:tls';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
 import type { AcceptedStream, TcpStream } from '../../../src/transport/tcp-transport.ts';
-import { startTls } from '../../../src/transport/tls/tls-stream.ts';
-import { TRANSPORTS } from '../../fixtures/transports.ts';
+import { nodeTlsContext } from '../../../src/transport/tls/node-tls-stream.ts';
+import { startTls } from '../../../src/transport/tls/tls-server.ts';
+import { TLS_TRANSPORTS } from '../../fixtures/transports.ts';
 import { startTestListener } from '../tcp/test-listener.ts';
+import { testTlsServerOptions } from './tls-server-options.ts';
 import { tlsTransport } from './tls-transport.ts';
+
+const TOO_LONG_ALPN = new Uint8Array(65_536);
 
 type Act = (stream: TcpStream, client: TestClient) => unknown;
 
@@ -59,7 +63,7 @@ const LATER: Readonly<Record<string, (act: () => void) => void>> = {
   'two iterations later': (act) => void setImmediate(() => setImmediate(act)),
 };
 
-for (const { name, transport } of TRANSPORTS) {
+for (const { name, transport } of TLS_TRANSPORTS) {
   test(`${name}: closes once in any state of the connection, without a descriptor leak`, async () => {
     const setup = tlsTransport(name, transport);
     using listener = await startTestListener(setup.transport);
@@ -94,8 +98,10 @@ for (const { name, transport } of TRANSPORTS) {
     const arrival = listener.next();
     await using client = await connectClient({ host: listener.host, port: listener.port });
     const { stream, events } = await arrival;
-    const tls = { context: {} as SecureContext, alpn: new Uint8Array(0), requestsClientCertificate: false };
-    assert.throws(() => startTls(stream as AcceptedStream, { tls, unread: new Uint8Array(0) }, events));
+    const server = transport.tlsServer;
+    const context = server === undefined ? nodeTlsContext({} as SecureContext) : testTlsServerOptions(server).context;
+    const tls = { context, alpn: TOO_LONG_ALPN, requestsClientCertificate: false };
+    assert.throws(() => startTls(stream as AcceptedStream, { tls, unread: Buffer.alloc(5) }, events));
     assert.equal((await client.ended).kind, 'end');
   });
 }

@@ -8,42 +8,43 @@ import type {
   TcpStream,
   TcpTransport,
 } from '../../../src/transport/tcp-transport.ts';
-import { startTls, type TlsServerStream } from '../../../src/transport/tls/tls-stream.ts';
+import { startTls, type TlsServerOptions, type TlsServerStream } from '../../../src/transport/tls/tls-server.ts';
 import { TRUSTING_CLIENT } from '../../fixtures/certificates.ts';
 import type { StreamSetup } from '../tcp/stream-setup.ts';
 import { testTlsServerOptions } from './tls-server-options.ts';
 
 export function tlsTransport(name: string, below: TcpTransport): StreamSetup {
+  const tls = testTlsServerOptions(below.tlsServer);
   return {
     name: `TLS on ${name}`,
     transport: {
       turns: below.turns,
-      listen: (at, events) => below.listen(at, handshakeFirst(events)),
+      listen: (at, events) => below.listen(at, handshakeFirst(events, tls)),
       connect: (to, events) => below.connect(to, events),
     },
     connect: (options) => connectClient({ ...options, tls: TRUSTING_CLIENT }),
   };
 }
 
-function handshakeFirst(events: TcpListenSocketEvents): TcpListenSocketEvents {
+function handshakeFirst(events: TcpListenSocketEvents, tls: TlsServerOptions): TcpListenSocketEvents {
   return {
     onListening: () => events.onListening(),
     onFailed: (code) => events.onFailed(code),
     onAcceptError: (code) => events.onAcceptError(code),
-    onConnection: (stream) => void new ServerHandshake(stream, (secured) => events.onConnection(secured)),
+    onConnection: (stream) => void new ServerHandshake(stream, tls, (secured) => events.onConnection(secured)),
   };
 }
 
-const SERVER_OPTIONS = testTlsServerOptions();
-
 class ServerHandshake implements StreamEvents {
   readonly #stream: AcceptedStream;
+  readonly #tls: TlsServerOptions;
   readonly #onSecured: (stream: AcceptedStream) => void;
   readonly #reader = new ClientHelloReader();
   #secured: TlsServerStream | undefined;
 
-  constructor(stream: AcceptedStream, onSecured: (stream: AcceptedStream) => void) {
+  constructor(stream: AcceptedStream, tls: TlsServerOptions, onSecured: (stream: AcceptedStream) => void) {
     this.#stream = stream;
+    this.#tls = tls;
     this.#onSecured = onSecured;
     stream.accept(this);
     stream.readStart();
@@ -52,7 +53,7 @@ class ServerHandshake implements StreamEvents {
   onData(stream: TcpStream, bytes: Uint8Array): void {
     if (this.#reader.push(bytes) === 'more') return;
     stream.readStop();
-    this.#secured = startTls(this.#stream, { tls: SERVER_OPTIONS, unread: this.#reader.bytes }, this);
+    this.#secured = startTls(this.#stream, { tls: this.#tls, unread: this.#reader.bytes }, this);
   }
 
   onConnect(): void {

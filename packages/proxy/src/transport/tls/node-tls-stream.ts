@@ -1,72 +1,53 @@
 // The streams of clients whose TLS Weir terminates, and of endpoints that expect TLS. All bytes must pass through the
 // TLSSocket, because bytes written directly to the descriptor would be sent unencrypted.
+import { constants } from 'node:crypto';
 import { Socket } from 'node:net';
 import type { SecureContext, TLSSocket, TLSSocketOptions } from 'node:tls';
 import { type NetTcpStream, streamOverSocket } from '../tcp/net-stream.ts';
 import { isSendingFin, type SocketOperations } from '../tcp/socket-operations.ts';
-import type { AcceptedStream, DetachableStream, DetachedInput, StreamEvents, TcpStream } from '../tcp-transport.ts';
+import type { AcceptedStream, DetachableStream, DetachedInput, StreamEvents } from '../tcp-transport.ts';
 import { loadNodeTls, tlsSocketInternals } from './node-tls.ts';
+import type {
+  HandshakingStream,
+  NegotiatedTls,
+  StartTlsOptions,
+  TlsServer,
+  TlsServerContext,
+  TlsServerStream,
+} from './tls-server.ts';
 
-/** The server's settings for a TLS handshake. */
-export interface TlsServerOptions {
-  readonly context: SecureContext;
-  /** The supported protocols, in the wire format of ALPN (RFC 7301). Empty to negotiate none. */
-  readonly alpn: Uint8Array;
-  /** Whether the client must present a certificate that is signed by a CA of `context`. */
-  readonly requestsClientCertificate: boolean;
-  /** The OCSP response (RFC 6066 §8, DER) for clients that ask for one; undefined if there is none. */
-  readonly staple?: Uint8Array | undefined;
+/** TLS through Node's TLSSocket. */
+export const nodeTlsServer: TlsServer = {
+  createContext({ chain, key, clientAuthorities, cipherSuites, sessionIdContext, deriveTicketKeys }) {
+    const context = loadNodeTls().createSecureContext({
+      cert: chain,
+      key,
+      // Without client certificates, no CA is trusted. By default each context would contain all root CAs of Node.js.
+      ca: clientAuthorities === null ? [] : clientAuthorities,
+      minVersion: 'TLSv1.2',
+      ciphers: cipherSuites.join(':'),
+      honorCipherOrder: true,
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+      ticketKeys: deriveTicketKeys('tickets', TICKET_KEY_BYTES),
+      sessionIdContext,
+    });
+    return nodeTlsContext(context);
+  },
+};
+
+export function nodeTlsContext(context: SecureContext): TlsServerContext {
+  return { start: (from, options, events) => startServerTls(context, from, options, events) };
 }
 
-/** The result of a TLS handshake. */
-export interface NegotiatedTls {
-  /** The TLS version, for example `TLSv1.3`. */
-  readonly version: string;
-  /** The protocol negotiated with ALPN, or null if none was negotiated. */
-  readonly alpn: string | null;
-  /** Whether the client has presented a verified certificate. */
-  readonly isVerified: boolean;
-}
+const TICKET_KEY_BYTES = 48;
 
-export interface HandshakingStream {
-  readonly stream: TcpStream;
-  /**
-   * Reads and processes a part of the peer's handshake. Must be called after each call of `onInput`, until it returns
-   * false.
-   */
-  readInput(): boolean;
-}
-
-export interface TlsServerStream extends HandshakingStream {
-  /**
-   * Returns the result of the handshake, or undefined if a required client certificate is missing or not valid. Must be
-   * called after `onConnect`.
-   */
-  negotiated(now: number): NegotiatedTls | undefined;
-}
-
-export interface StartTlsOptions {
-  readonly tls: TlsServerOptions;
-  /** The bytes already read from the client, starting with the ClientHello. */
-  readonly unread: Uint8Array;
-  /**
-   * Called when the client has sent more of its handshake, which waits for `readInput`. If absent, or if the transport
-   * cannot hold the input back, the stream processes the input by itself.
-   */
-  readonly onInput?: () => void;
-}
-
-/**
- * Takes over the stream `from`, and processes `unread` before it returns. `onConnect` is called if the handshake succeeds;
- * only `onClose` is called if it fails. Both are called after `startTls` has returned. The returned stream reads nothing
- * before `readStart`.
- */
-export function startTls(
+function startServerTls(
+  context: SecureContext,
   from: AcceptedStream,
   { tls, unread, onInput }: StartTlsOptions,
   events: StreamEvents,
 ): TlsServerStream {
-  const { context, alpn, requestsClientCertificate, staple } = tls;
+  const { alpn, requestsClientCertificate, staple } = tls;
   const { socket: raw, input } = from.detach();
   // Ignored, because the TLSSocket reports the errors of the raw socket.
   raw.on('error', ignore);

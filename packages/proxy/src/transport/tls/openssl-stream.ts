@@ -1,0 +1,292 @@
+// The stream of a client whose TLS Weir terminates, on an `EpollStream` that carries the encrypted records. The stream below queues what
+// the kernel does not take, paces reads, and closes; this stream only changes the bytes in between.
+import { strict as assert } from 'node:assert';
+import { eventLoop } from '../event-loop.ts';
+import { NativeMemory } from '../syscalls/ffi.ts';
+import { MAX_SEALED_BYTES, OpensslConnection } from '../syscalls/openssl-connection.ts';
+import type { OpensslContext } from '../syscalls/openssl-context.ts';
+import type { EpollStream } from '../tcp/epoll-stream.ts';
+import { bytesRead, memoryWith, NARROW_READ_BYTES, readMemory, recordBytes, recordMemory } from '../tcp/read-memory.ts';
+import type { StreamEvents, TcpStream, Window } from '../tcp-transport.ts';
+
+/**
+ * The maximum number of queued bytes that only answer the client, for example its requests for new keys (RFC 8446 §4.6.3). A client that
+ * sends many of them and does not read is reset.
+ */
+const MAX_QUEUED_ANSWER_BYTES = 65_536;
+
+/** A read may complete a record whose other bytes were read before. */
+const MAX_READ_BYTES = NARROW_READ_BYTES - 16_640;
+
+/** Memory for bytes that are not in native memory. */
+const copyMemory = new NativeMemory(MAX_SEALED_BYTES);
+
+export interface OpensslStreamOptions {
+  readonly context: OpensslContext;
+  readonly alpn: Uint8Array;
+  readonly staple: Uint8Array | undefined;
+  readonly onInput: (() => void) | undefined;
+}
+
+export class OpensslStream implements TcpStream, StreamEvents {
+  readonly #below: EpollStream;
+  #owner: StreamEvents;
+  readonly connection: OpensslConnection;
+  #wantsToRead = false;
+  /** Whether Weir has sent close_notify, or has closed the connection. */
+  #isShut = false;
+  /** Whether the connection is closed. Afterwards only `onClose` is called. */
+  #isClosed = false;
+  /** The error code if TLS has failed. */
+  #code: string | undefined;
+  /** What the client has sent together with the end of the handshake. */
+  #early: Uint8Array | undefined;
+  #isResumeQueued = false;
+  #readLater: (() => void) | undefined;
+  #queuedAnswerBytes = 0;
+  /** How many bytes were written for the last `#queuedRecordBytes` bytes of the queue below. */
+  #queuedPlainBytes = 0;
+  #queuedRecordBytes = 0;
+  /** The number of bytes that were written after the close. */
+  #discarded = 0;
+
+  constructor(below: EpollStream, { context, alpn, staple, onInput }: OpensslStreamOptions, owner: StreamEvents) {
+    this.#below = below;
+    this.#owner = owner;
+    this.connection = new OpensslConnection(context, { alpn, staple });
+    below.accept(this);
+    below.deferReads(onInput);
+    below.limitReadBytes(MAX_READ_BYTES);
+  }
+
+  /** Processes the ClientHello, and begins to read. */
+  start(unread: Uint8Array): void {
+    for (let start = 0; start < unread.length && !this.#isClosed; ) {
+      const length = Math.min(unread.length - start, copyMemory.bytes.length);
+      copyMemory.bytes.set(unread.subarray(start, start + length));
+      this.#receive(copyMemory, length);
+      start += length;
+    }
+    this.#below.readStart();
+  }
+
+  get remoteAddress(): string {
+    return this.#below.remoteAddress;
+  }
+
+  get remotePort(): number {
+    return this.#below.remotePort;
+  }
+
+  get queuedBytes(): number {
+    return this.#discarded + this.#queuedPlain();
+  }
+
+  get awaitsDrain(): boolean {
+    return this.#below.awaitsDrain;
+  }
+
+  get maxWriteBytes(): number {
+    return MAX_SEALED_BYTES;
+  }
+
+  unacknowledgedBytes(): number {
+    return this.queuedBytes;
+  }
+
+  bufferedBytes(): number {
+    return this.#below.bufferedBytes();
+  }
+
+  setWindow(window: Window): void {
+    this.#below.setWindow(window);
+  }
+
+  accept(events: StreamEvents): void {
+    this.#owner = events;
+  }
+
+  limitReadBytes(bytes: number): void {
+    this.#below.limitReadBytes(Math.min(bytes, MAX_READ_BYTES));
+  }
+
+  deferReads(readLater: (() => void) | undefined): void {
+    this.#readLater = readLater;
+    this.#below.deferReads(readLater);
+  }
+
+  readNow(): void {
+    if (this.#early === undefined) this.#below.readNow();
+    else this.#deliverEarly();
+  }
+
+  readStart(): void {
+    this.#wantsToRead = true;
+    if (this.#early === undefined) this.#below.readStart();
+    else if (!this.#isResumeQueued) {
+      this.#isResumeQueued = true;
+      eventLoop.resumeLater(this);
+    }
+  }
+
+  readStop(): void {
+    this.#wantsToRead = false;
+    this.#below.readStop();
+  }
+
+  write(bytes: Uint8Array): number {
+    const memory = memoryWith(bytes);
+    for (let start = 0; start < bytes.length && !this.#isShut; ) {
+      const length = Math.min(bytes.length - start, MAX_SEALED_BYTES);
+      let isSealed: boolean;
+      if (memory === undefined) {
+        copyMemory.bytes.set(length === bytes.length ? bytes : bytes.subarray(start, start + length));
+        isSealed = this.connection.seal(copyMemory, 0, length);
+      } else isSealed = this.connection.seal(memory, start, length);
+      if (!isSealed) {
+        this.#fail();
+        this.#discarded += bytes.length - start;
+        return this.queuedBytes;
+      }
+      this.#writeRecords(length);
+      start += length;
+    }
+    if (this.#isShut) this.#discarded += bytes.length;
+    return this.queuedBytes;
+  }
+
+  shutdown(): void {
+    if (this.#isShut) return;
+    this.#isShut = true;
+    this.connection.sendCloseNotify();
+    this.#writeRecords(0);
+    this.#below.shutdown();
+  }
+
+  reset(): void {
+    this.#isShut = true;
+    this.#isClosed = true;
+    this.#below.reset();
+  }
+
+  resume(): void {
+    this.#isResumeQueued = false;
+    if (this.#early === undefined || this.#isClosed) return;
+    if (this.#readLater === undefined) this.#deliverEarly();
+    else this.#readLater();
+  }
+
+  #deliverEarly(): void {
+    const early = this.#early;
+    if (early === undefined || !this.#wantsToRead || this.#isClosed) return;
+    this.#early = undefined;
+    this.#below.readStart();
+    try {
+      this.#owner.onData(this, early);
+    } catch (thrown) {
+      this.#owner.onThrow(this, thrown);
+    }
+    if (this.connection.hasEnded) this.#below.endInput();
+  }
+
+  // Events of the stream below.
+
+  onConnect(): void {}
+
+  onData(_below: TcpStream, bytes: Uint8Array): void {
+    assert(bytes.buffer === readMemory.bytes.buffer && bytes.byteOffset === 0, 'the read memory');
+    this.#receive(readMemory, bytes.length);
+  }
+
+  /**
+   * Handles the end of the input: close_notify, or a FIN without it. Before Weir's own close_notify, only close_notify is a proper end
+   * (RFC 8446 §6.1), because an attacker on the path can forge a FIN. Afterwards a FIN is accepted, because many clients send only a FIN.
+   */
+  onEnd(): void {
+    if (this.#isClosed) return;
+    const { isEstablished, hasEnded } = this.connection;
+    if (isEstablished && (hasEnded || this.#isShut)) this.#owner.onEnd(this);
+    else {
+      this.#code = 'ECONNRESET';
+      this.reset();
+    }
+  }
+
+  onDrain(): void {
+    this.#queuedAnswerBytes = 0;
+    if (this.connection.isEstablished && !this.#isClosed) this.#owner.onDrain(this);
+  }
+
+  onClose(_below: TcpStream, code: string | undefined): void {
+    this.#isShut = true;
+    this.#isClosed = true;
+    this.#early = undefined;
+    this.connection.free();
+    this.#owner.onClose(this, this.#code ?? code);
+  }
+
+  onThrow(_below: TcpStream, thrown: unknown): void {
+    this.#owner.onThrow(this, thrown);
+  }
+
+  /** Processes bytes of the client, and passes on what they contain. */
+  #receive(memory: NativeMemory, length: number): void {
+    const { connection } = this;
+    const wasEstablished = connection.isEstablished;
+    const count = connection.receive(memory, length);
+    this.#writeRecords(0);
+    if (this.#isClosed) return;
+    if (!wasEstablished && connection.isEstablished) {
+      if (count > 0) this.#early = memory.bytes.slice(0, count);
+      this.#establish();
+    } else if (count > 0) this.#owner.onData(this, bytesRead(count));
+    if (connection.failure !== undefined) this.#fail();
+    // If early bytes wait, the end comes after them.
+    else if (connection.hasEnded && this.#early === undefined) this.#below.endInput();
+  }
+
+  #establish(): void {
+    this.#below.deferReads(undefined);
+    this.#below.readStop();
+    this.#owner.onConnect(this);
+  }
+
+  /** Closes the connection after the alert that OpenSSL has written. */
+  #fail(): void {
+    if (this.#isClosed) return;
+    this.#code = this.connection.failure ?? 'EPROTO';
+    this.#writeRecords(0);
+    this.#isShut = true;
+    this.#isClosed = true;
+    this.#below.close();
+  }
+
+  /** Sends the output of OpenSSL, which contains `plainBytes` written bytes. */
+  #writeRecords(plainBytes: number): void {
+    const length = OpensslConnection.takeOutput(recordMemory);
+    if (length === 0) return;
+    const queuedBefore = this.#queuedPlain();
+    const queued = this.#below.write(recordBytes(length));
+    if (queued === 0) return;
+    // The last bytes of the queue are those of this write.
+    const share = Math.min(1, queued / length);
+    this.#queuedPlainBytes = (queued > length ? queuedBefore : 0) + Math.ceil(plainBytes * share);
+    this.#queuedRecordBytes = queued;
+    if (plainBytes === 0) this.#limitAnswers(length);
+  }
+
+  #limitAnswers(length: number): void {
+    this.#queuedAnswerBytes += length;
+    if (this.#queuedAnswerBytes <= MAX_QUEUED_ANSWER_BYTES || !this.connection.isEstablished) return;
+    this.#code ??= 'ENOBUFS';
+    this.reset();
+  }
+
+  /** Estimates how many written bytes are in the queue below. */
+  #queuedPlain(): number {
+    const records = this.#below.queuedBytes;
+    if (records === 0) return 0;
+    if (records >= this.#queuedRecordBytes) return this.#queuedPlainBytes;
+    return Math.ceil((this.#queuedPlainBytes * records) / this.#queuedRecordBytes);
+  }
+}
