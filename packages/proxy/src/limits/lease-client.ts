@@ -1,5 +1,6 @@
 // Keeps this proxy's shares of fleet-wide limits. The main thread measures what the clients of each tenant and Service
 // need, exchanges claims with the other proxies through the store, and writes the shares into the limiter state.
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LEASED_RESOURCES, type LeasedResource } from '@weir/model/data-plane';
 import { type Clock, errorMessage, type Logger, Loop } from '@weir/runtime';
 import {
@@ -18,6 +19,10 @@ import type { LimitedOwner, TableLimits } from './table-limits.ts';
 const TICK_MS = 100;
 const MAX_TICK_MS = 1_000;
 const MIN_GAP_MS = 20;
+/** How many owners are measured in one turn of the event loop; about a millisecond. */
+const OWNERS_PER_TURN = 100;
+/** New limits are also looked for while a large table is being applied. */
+const FIND_INTERVAL_MS = 1_000;
 /** The client works at most a 20th of the time. */
 const WORK_TIME_DIVISOR = 20;
 /** The client waits twice as long as the store took to answer, so that a slow store gets fewer calls. */
@@ -75,6 +80,9 @@ export class LeaseClient {
   #life: number | undefined;
   #sequence = 0;
   #savedShares: SavedShares | undefined;
+  /** Whether the shares of the last incarnation are out of date. */
+  #hasExchanged = false;
+  #foundAt = Number.NEGATIVE_INFINITY;
   #calledAt = Number.NEGATIVE_INFINITY;
   #nextTickAt = Number.NEGATIVE_INFINITY;
   #raisesFrom = Number.NEGATIVE_INFINITY;
@@ -138,6 +146,11 @@ export class LeaseClient {
 
   /** The shares to save; another object after each change. Undefined before the first exchange. */
   get savedShares(): SavedShares | undefined {
+    if (!this.#hasExchanged) return undefined;
+    const saved = this.#savedShares;
+    const shares = new Map([...this.#leases()].map(({ lease }) => [leaseKey(lease.name), lease.share]));
+    const isSame = saved?.size === shares.size && [...shares].every(([key, share]) => saved.get(key) === share);
+    if (!isSame) this.#savedShares = shares;
     return this.#savedShares;
   }
 
@@ -176,17 +189,16 @@ export class LeaseClient {
     const startedAt = clock.monotonic();
     const previousLife = this.#life;
     if (life !== previousLife) this.#beginLife(life);
-    this.#findOwners();
-    this.#measure();
-    const due = this.#dueLeases(startedAt);
+    if (startedAt - this.#foundAt >= FIND_INTERVAL_MS) this.#findOwners();
+    const due = await this.#measure();
     const workMs = clock.monotonic() - startedAt;
     const isSilent = startedAt - this.#calledAt >= MAX_SILENCE_MS;
     if (due.length === 0 && this.#returned.size === 0 && !isSilent) return;
     try {
       await this.#exchange(life, due);
       this.#hasFailed = false;
+      this.#hasExchanged ||= due.length > 0;
       this.#setForbidden(false);
-      if (due.length > 0) this.#saveShares();
     } catch (error) {
       this.#hasFailed = true;
       // The store may have taken none, some or all of the requests.
@@ -210,10 +222,11 @@ export class LeaseClient {
 
   /** Creates and removes leases as limits are set and removed, and writes all shares into the limiter state. */
   #findOwners(): void {
-    const { limits } = this.#options;
+    const { limits, clock } = this.#options;
+    this.#foundAt = clock.monotonic();
     const gone = new Map(this.#owners);
     for (const owner of limits.leased()) {
-      const key = ownerKey(owner);
+      const key = ownerKey(owner.owner);
       gone.delete(key);
       const known = this.#owners.get(key) ?? { owner, window: new DemandWindow(), leases: new Map() };
       known.owner = owner;
@@ -237,7 +250,7 @@ export class LeaseClient {
     }
     if (lease === undefined) {
       const name: LeaseName = { owner: owner.owner, resource };
-      lease = new Lease({ name, limit, savedShare: this.#isStarting ? savedShares?.get(leaseKey(name)) : undefined });
+      lease = new Lease({ name, limit, savedShare: this.#hasExchanged ? undefined : savedShares?.get(leaseKey(name)) });
       leases.set(resource, lease);
       this.#firstLeaseAt ??= clock.monotonic();
       this.#wasSettled = false;
@@ -252,25 +265,31 @@ export class LeaseClient {
     this.#options.registry.setShare(row, lease.name.resource, share);
   }
 
-  #measure(): void {
+  /** Measures what the clients of all owners need, and returns the leases that are due. */
+  async #measure(): Promise<readonly PlacedLease[]> {
     const { registry, clock, isDraining } = this.#options;
+    const due: PlacedLease[] = [];
+    let measured = 0;
     for (const { owner, window, leases } of this.#owners.values()) {
-      window.add(registry.demand(owner.row), clock.monotonic());
-      for (const [resource, lease] of leases) lease.update(window.demandFor(resource, lease.limit), isDraining());
+      measured += 1;
+      if (measured % OWNERS_PER_TURN === 0) await nextTurn();
+      const now = clock.monotonic();
+      const { row } = owner;
+      window.add(registry.demand(row), now);
+      for (const [resource, lease] of leases) {
+        lease.update(window.demandFor(resource, lease.limit), isDraining());
+        if (lease.isDue(now)) due.push({ row, window, lease });
+      }
     }
-  }
-
-  #dueLeases(now: number): PlacedLease[] {
-    return [...this.#leases()].filter(({ lease }) => lease.isDue(now));
+    return due;
   }
 
   async #exchange(life: number, due: readonly PlacedLease[]): Promise<void> {
     const { node, store, clock, registry } = this.#options;
-    const returned = [...this.#returned];
-    for (let from = 0; from === 0 || from < due.length + returned.length; from += MAX_LEASES_PER_EXCHANGE) {
-      const part = due.slice(from, from + MAX_LEASES_PER_EXCHANGE);
-      const firstReturned = Math.max(0, from - due.length);
-      const returnedPart = returned.slice(firstReturned, firstReturned + MAX_LEASES_PER_EXCHANGE - part.length);
+    const pending = [...due];
+    do {
+      const part = pending.splice(0, MAX_LEASES_PER_EXCHANGE).filter(({ lease }) => this.#isCurrent(lease));
+      const returned = [...this.#returned].slice(0, MAX_LEASES_PER_EXCHANGE - part.length);
       const now = clock.monotonic();
       const requests = part.map(({ row, window, lease }) =>
         lease.request({
@@ -290,17 +309,23 @@ export class LeaseClient {
         life,
         sequence: this.#sequence,
         mayRaise: now >= this.#raisesFrom,
-        requests: [...requests, ...returnedPart.map(([, name]) => requestToReturn(name))],
+        requests: [...requests, ...returned.map(([, name]) => requestToReturn(name))],
       });
       for (const [index, { lease, row }] of part.entries()) {
         const grant = grants[index];
-        // The limit may have been removed during the exchange.
-        if (grant === undefined || this.#returned.has(leaseKey(lease.name))) continue;
+        if (grant === undefined || !this.#isCurrent(lease)) continue;
         lease.apply(grant);
         this.#writeShare(row, lease);
       }
-      for (const [key] of returnedPart) this.#returned.delete(key);
-    }
+      for (const [key] of returned) this.#returned.delete(key);
+      if (pending.length > 0) await nextTurn();
+    } while (pending.length > 0 || this.#returned.size > 0);
+  }
+
+  /** Whether the limit of the lease still exists. Limits may change while the client measures or waits for the store. */
+  #isCurrent(lease: Lease): boolean {
+    const { owner, resource } = lease.name;
+    return this.#owners.get(ownerKey(owner))?.leases.get(resource) === lease;
   }
 
   /**
@@ -324,20 +349,8 @@ export class LeaseClient {
     for (const { row, lease } of this.#leases()) this.#writeShare(row, lease);
   }
 
-  #saveShares(): void {
-    const saved = this.#savedShares;
-    const shares = new Map([...this.#leases()].map(({ lease }) => [leaseKey(lease.name), lease.share]));
-    const isSame = saved?.size === shares.size && [...shares].every(([key, share]) => saved.get(key) === share);
-    if (!isSame) this.#savedShares = shares;
-  }
-
   #makeAllDue(): void {
     for (const { lease } of this.#leases()) lease.makeDue();
-  }
-
-  /** Whether the saved shares of the last incarnation are still up to date. */
-  get #isStarting(): boolean {
-    return this.#savedShares === undefined;
   }
 
   *#leases(): Iterable<PlacedLease> {
@@ -348,10 +361,10 @@ export class LeaseClient {
 
 /** Returns the name of a lease in the state directory. */
 function leaseKey({ owner, resource }: LeaseName): string {
-  return `${owner.kind}.${owner.kind === 'tenant' ? owner.name : owner.uid}:${resource}`;
+  return `${ownerKey(owner)}:${resource}`;
 }
 
-function ownerKey({ owner }: LimitedOwner): string {
+function ownerKey(owner: LeaseName['owner']): string {
   return owner.kind === 'tenant' ? `tenant.${owner.name}` : `service.${owner.uid}`;
 }
 
