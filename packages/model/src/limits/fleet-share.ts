@@ -81,6 +81,7 @@ export interface LeaseState {
   readonly held: number;
 }
 
+const MAX_INTERVAL_MS = 2_000;
 const CALM_INTERVAL_MS = 1_000;
 const TIGHT_INTERVAL_MS = 100;
 const UNSETTLED_INTERVAL_MS = 50;
@@ -92,12 +93,12 @@ const MAX_FREQUENT_MEMBERS = 20;
 /**
  * Returns after how many milliseconds a member exchanges the lease again: 20 times per second while the lease is not settled, 10 times per
  * second if more than 80 % of the limit are needed, otherwise once per second. With more than 20 members the interval grows in proportion
- * to their number.
+ * to their number, to at most 2 seconds.
  */
 export function exchangeIntervalMs(lease: LeaseState): number {
   const isTight = sum(lease.claims.map(({ demand }) => demand)) > TIGHT_PART * lease.limit;
-  const interval = !isSettled(lease) ? UNSETTLED_INTERVAL_MS : isTight ? TIGHT_INTERVAL_MS : CALM_INTERVAL_MS;
-  return interval * Math.max(1, lease.claims.length / MAX_FREQUENT_MEMBERS);
+  const intervalMs = !isSettled(lease) ? UNSETTLED_INTERVAL_MS : isTight ? TIGHT_INTERVAL_MS : CALM_INTERVAL_MS;
+  return Math.min(MAX_INTERVAL_MS, intervalMs * Math.max(1, lease.claims.length / MAX_FREQUENT_MEMBERS));
 }
 
 /** Reports whether a member has the share that it wants and uses no more, up to a 50th of the limit. */

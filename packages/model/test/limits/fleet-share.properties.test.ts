@@ -140,7 +140,7 @@ describe('the shares of a limit', () => {
   });
 });
 
-test('a lease is exchanged every second, more often if it is tight or unsettled, less often with many members', () => {
+test('a lease is exchanged every second, more often if tight or unsettled, less often with many members', () => {
   const claims = (count: number, demand: number): ShareClaim[] => Array.from({ length: count }, () => claim(demand));
   const settled = { limit: 100, share: 25, wanted: 26, held: 25 };
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20) }), 1_000);
@@ -148,7 +148,8 @@ test('a lease is exchanged every second, more often if it is tight or unsettled,
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), wanted: 28 }), 50);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), held: 28 }), 50);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(40, 21) }), 200);
-  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(40, 0) }), 2_000);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(30, 1) }), 1_500);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(1_000, 0) }), 2_000);
 });
 
 function claim(demand: number, { weight = 1, floor = 0 }: Partial<ShareClaim> = {}): ShareClaim {

@@ -33,38 +33,47 @@ local function check(name)
   return isMember[name]
 end
 
+-- Most leases are idle. Their values are not written again, and their expiry is extended in the first minute of each hour only, because
+-- each write takes time and is replicated.
+local isExpiryDue = now % 3600000 < 60000
 local results = {}
 for key = 3, #KEYS do
   local arg = 4 * key - 5
-  local free, held, wanted, claim = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), ARGV[arg + 3]
+  local free, held, wanted = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
   local fields = redis.call('HGETALL', KEYS[key])
   local result = { '', '' }
-  local rank = false
+  local rank, stored
   for i = 1, #fields, 2 do
-    local name = fields[i]
+    local name, value = fields[i], fields[i + 1]
     if name == member then
-      rank = #result - 2
+      rank, stored = #result - 2, value
     elseif isMember[name] or (isMember[name] == nil and check(name)) then
-      local otherHeld, otherClaim = string.match(fields[i + 1], '^(%d+) (.*)$')
-      free = free - tonumber(otherHeld)
-      result[#result + 1] = otherClaim
+      local space = string.find(value, ' ', 1, true)
+      free = free - tonumber(string.sub(value, 1, space))
+      result[#result + 1] = string.sub(value, space + 1)
     else
       redis.call('HDEL', KEYS[key], name)
     end
   end
-  local share = wanted
+  local share, holds = ARGV[arg + 2], ARGV[arg + 1]
   if wanted > held then
-    share = mayRaise and math.max(held, math.min(wanted, free)) or held
+    share = mayRaise and string.format('%.0f', math.max(held, math.min(wanted, free))) or ARGV[arg + 1]
+    holds = share
   end
   if held > 0 or wanted > 0 then
-    redis.call('HSET', KEYS[key], member, string.format('%.0f ', math.max(held, share)) .. claim)
-    -- Removes the leases of tenants and Services that are gone.
-    redis.call('EXPIRE', KEYS[key], 86400)
-  elseif rank then
+    local value = holds .. ' ' .. ARGV[arg + 3]
+    if value ~= stored then
+      redis.call('HSET', KEYS[key], member, value)
+    end
+    if isExpiryDue or not stored then
+      -- Removes the leases of tenants and Services that are gone.
+      redis.call('EXPIRE', KEYS[key], 86400)
+    end
+  elseif stored then
     redis.call('HDEL', KEYS[key], member)
   end
-  result[1] = string.format('%.0f', share)
-  result[2] = string.format('%.0f', rank or #result - 2)
+  result[1] = share
+  result[2] = rank or #result - 2
   results[key - 2] = table.concat(result, ' ')
 end
 return results
