@@ -135,6 +135,8 @@ describe('the page in a browser', requireProgram('chromium'), () => {
     assert.equal(await isShown(page, 'proxies'), true);
     const found = await buttons(page);
     assert.ok(found.includes('Suspend…') && found.includes('Resume'), found.join());
+    const banner: string = await page.evaluate('document.getElementById("suspension-list").textContent');
+    assert.match(banner, /for tenant\.rival to read \(until resumed; since .+ by alice\)/);
     await assertFits(page, 'operator');
   });
 
