@@ -187,7 +187,7 @@ test('asks whether a misspelled annotation means a known annotation', async () =
   const { json } = await runWeirProcess(['translate', '-f', files.path, '-o', 'json']);
   assert.equal(
     json.problems[0].message,
-    'annotation weir.dev/max-conections: "10" cannot be honoured: did you mean weir.dev/max-connections?',
+    'annotation weir.dev/max-conections cannot be honoured: did you mean weir.dev/max-connections?',
   );
 });
 

@@ -87,7 +87,12 @@ export function applyAnnotations(
   for (const name of [...known, ...unknown]) {
     const value = annotations.get(name) ?? '';
     const annotation = Object.hasOwn(ANNOTATIONS, name) ? ANNOTATIONS[name] : undefined;
-    const parsed = annotation?.parse(value, settings) ?? unknownText(name);
+    // The value of an unknown annotation does not matter, and the message has a maximum length.
+    if (annotation === undefined) {
+      mistakes.push(`annotation ${ANNOTATION_PREFIX}${shorten(name)} ${unknownText(name)}`);
+      continue;
+    }
+    const parsed = annotation.parse(value, settings);
     if (typeof parsed === 'string')
       mistakes.push(`annotation ${ANNOTATION_PREFIX}${shorten(name)}: ${quote(value)} ${parsed}`);
     else settings = { ...settings, ...parsed };
