@@ -6,17 +6,15 @@ import { NativeMemory } from '../syscalls/ffi.ts';
 import { MAX_SEALED_BYTES, OpensslConnection } from '../syscalls/openssl-connection.ts';
 import type { OpensslContext } from '../syscalls/openssl-context.ts';
 import type { EpollStream } from '../tcp/epoll-stream.ts';
-import { bytesRead, memoryWith, NARROW_READ_BYTES, readMemory, recordBytes, recordMemory } from '../tcp/read-memory.ts';
+import { bytesRead, memoryWith, readMemory, recordBytes, recordMemory } from '../tcp/read-memory.ts';
 import type { StreamEvents, TcpStream, Window } from '../tcp-transport.ts';
+import { RecordQuantum } from './record-quantum.ts';
 
 /**
  * The maximum number of queued bytes that only answer the client, for example its requests for new keys (RFC 8446 §4.6.3). A client that
  * sends many of them and does not read is reset.
  */
 const MAX_QUEUED_ANSWER_BYTES = 65_536;
-
-/** A read may complete a record whose other bytes were read before. */
-const MAX_READ_BYTES = NARROW_READ_BYTES - 16_640;
 
 /** Memory for bytes that are not in native memory. */
 const copyMemory = new NativeMemory(MAX_SEALED_BYTES);
@@ -43,6 +41,9 @@ export class OpensslStream implements TcpStream, StreamEvents {
   #early: Uint8Array | undefined;
   #isResumeQueued = false;
   #readLater: (() => void) | undefined;
+  readonly #quantum = new RecordQuantum();
+  /** The limit of the owner. */
+  #maxReadBytes = Number.POSITIVE_INFINITY;
   #queuedAnswerBytes = 0;
   /** How many bytes were written for the last `#queuedRecordBytes` bytes of the queue below. */
   #queuedPlainBytes = 0;
@@ -56,7 +57,7 @@ export class OpensslStream implements TcpStream, StreamEvents {
     this.connection = new OpensslConnection(context, { alpn, staple });
     below.accept(this);
     below.deferReads(onInput);
-    below.limitReadBytes(MAX_READ_BYTES);
+    below.limitReadBytes(this.#quantum.bytes);
   }
 
   /** Processes the ClientHello, and begins to read. */
@@ -107,7 +108,8 @@ export class OpensslStream implements TcpStream, StreamEvents {
   }
 
   limitReadBytes(bytes: number): void {
-    this.#below.limitReadBytes(Math.min(bytes, MAX_READ_BYTES));
+    this.#maxReadBytes = bytes;
+    this.#below.limitReadBytes(Math.min(bytes, this.#quantum.bytes));
   }
 
   deferReads(readLater: (() => void) | undefined): void {
@@ -198,6 +200,12 @@ export class OpensslStream implements TcpStream, StreamEvents {
     this.#receive(readMemory, bytes.length);
   }
 
+  #adaptQuantum(inputBytes: number, dataBytes: number): void {
+    const before = this.#quantum.bytes;
+    this.#quantum.adapt(inputBytes, dataBytes);
+    if (this.#quantum.bytes !== before) this.limitReadBytes(this.#maxReadBytes);
+  }
+
   /**
    * Handles the end of the input: close_notify, or a FIN without it. Before Weir's own close_notify, only close_notify is a proper end
    * (RFC 8446 §6.1), because an attacker on the path can forge a FIN. Afterwards a FIN is accepted, because many clients send only a FIN.
@@ -234,6 +242,7 @@ export class OpensslStream implements TcpStream, StreamEvents {
     const { connection } = this;
     const wasEstablished = connection.isEstablished;
     const count = connection.receive(memory, length);
+    if (wasEstablished) this.#adaptQuantum(length, count);
     this.#writeRecords(0);
     if (this.#isClosed) return;
     if (!wasEstablished && connection.isEstablished) {
