@@ -16,6 +16,8 @@ import { RecordQuantum } from './record-quantum.ts';
  */
 const MAX_QUEUED_ANSWER_BYTES = 65_536;
 
+const NO_BYTES = new Uint8Array(0);
+
 /** Memory for bytes that are not in native memory. */
 const copyMemory = new NativeMemory(MAX_SEALED_BYTES);
 
@@ -37,8 +39,8 @@ export class OpensslStream implements TcpStream, StreamEvents {
   #isClosed = false;
   /** The error code if TLS has failed. */
   #code: string | undefined;
-  /** What the client has sent together with the end of the handshake. */
-  #early: Uint8Array | undefined;
+  /** What waits until the owner reads: bytes that came with the end of the handshake, or no bytes if only the end of the input waits. */
+  #waiting: Uint8Array | undefined;
   #isResumeQueued = false;
   #readLater: (() => void) | undefined;
   readonly #quantum = new RecordQuantum();
@@ -118,13 +120,13 @@ export class OpensslStream implements TcpStream, StreamEvents {
   }
 
   readNow(): void {
-    if (this.#early === undefined) this.#below.readNow();
-    else this.#deliverEarly();
+    if (this.#waiting === undefined) this.#below.readNow();
+    else this.#deliverWaiting();
   }
 
   readStart(): void {
     this.#wantsToRead = true;
-    if (this.#early === undefined) this.#below.readStart();
+    if (this.#waiting === undefined) this.#below.readStart();
     else if (!this.#isResumeQueued) {
       this.#isResumeQueued = true;
       eventLoop.resumeLater(this);
@@ -173,22 +175,22 @@ export class OpensslStream implements TcpStream, StreamEvents {
 
   resume(): void {
     this.#isResumeQueued = false;
-    if (this.#early === undefined || this.#isClosed) return;
-    if (this.#readLater === undefined) this.#deliverEarly();
+    if (this.#waiting === undefined || this.#isClosed) return;
+    if (this.#readLater === undefined) this.#deliverWaiting();
     else this.#readLater();
   }
 
-  #deliverEarly(): void {
-    const early = this.#early;
-    if (early === undefined || !this.#wantsToRead || this.#isClosed) return;
-    this.#early = undefined;
+  #deliverWaiting(): void {
+    const bytes = this.#waiting;
+    if (bytes === undefined || !this.#wantsToRead || this.#isClosed) return;
+    this.#waiting = undefined;
     this.#below.readStart();
     try {
-      this.#owner.onData(this, early);
+      if (bytes.length > 0) this.#owner.onData(this, bytes);
     } catch (thrown) {
       this.#owner.onThrow(this, thrown);
     }
-    if (this.connection.hasEnded) this.#below.endInput();
+    this.#endIfReading();
   }
 
   // Events of the stream below.
@@ -228,7 +230,7 @@ export class OpensslStream implements TcpStream, StreamEvents {
   onClose(_below: TcpStream, code: string | undefined): void {
     this.#isShut = true;
     this.#isClosed = true;
-    this.#early = undefined;
+    this.#waiting = undefined;
     this.connection.free();
     this.#owner.onClose(this, this.#code ?? code);
   }
@@ -246,12 +248,18 @@ export class OpensslStream implements TcpStream, StreamEvents {
     this.#writeRecords(0);
     if (this.#isClosed) return;
     if (!wasEstablished && connection.isEstablished) {
-      if (count > 0) this.#early = memory.bytes.slice(0, count);
+      if (count > 0) this.#waiting = memory.bytes.slice(0, count);
       this.#establish();
     } else if (count > 0) this.#owner.onData(this, bytesRead(count));
     if (connection.failure !== undefined) this.#fail();
-    // If early bytes wait, the end comes after them.
-    else if (connection.hasEnded && this.#early === undefined) this.#below.endInput();
+    else if (this.#waiting === undefined) this.#endIfReading();
+  }
+
+  /** Ends the input after close_notify, but not while the owner does not read. */
+  #endIfReading(): void {
+    if (!this.connection.hasEnded) return;
+    if (this.#wantsToRead) this.#below.endInput();
+    else this.#waiting = NO_BYTES;
   }
 
   #establish(): void {
@@ -272,7 +280,7 @@ export class OpensslStream implements TcpStream, StreamEvents {
 
   /** Sends the output of OpenSSL, which contains `plainBytes` written bytes. */
   #writeRecords(plainBytes: number): void {
-    const length = OpensslConnection.takeOutput(recordMemory);
+    const length = this.connection.takeOutput(recordMemory);
     if (length === 0) return;
     const queuedBefore = this.#queuedPlain();
     const queued = this.#below.write(recordBytes(length));
