@@ -73,6 +73,7 @@ test('reports a wrong setting of standalone in the words of the proxy', async ()
   for (const [name, allowed] of [
     ['WEIR_LOG_LEVEL', 'fatal, error, warn, info, debug, trace, silent'],
     ['WEIR_TRANSPORT', 'syscalls, node'],
+    ['WEIR_TLS', 'openssl, node'],
   ] as const) {
     const { code, stderr } = await runWeirInProcess(args, { [name]: 'loud' });
     assert.equal(code, 2);

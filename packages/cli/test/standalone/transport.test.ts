@@ -1,7 +1,9 @@
 // Tests how `weir standalone` chooses its transport, and that it does not start if the system calls do not work.
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { connectClient, echoServer, freePort } from '@weir/testkit';
+import { connectClient, echoServer, freePort, temporaryDirectory } from '@weir/testkit';
 import { programPath, requireProgram } from '@weir/tools';
 import { endpointSlice, type ManifestDirectory, manifestDirectory, service } from '../fixtures/manifests.ts';
 import { runWeirProcess, startWeirProcess } from '../fixtures/weir-process.ts';
@@ -9,6 +11,16 @@ import { runWeirProcess, startWeirProcess } from '../fixtures/weir-process.ts';
 /** As on a version of Node.js without `node:ffi`. */
 const WITHOUT_FFI = { NODE_OPTIONS: '--no-experimental-ffi', WEIR_TRANSPORT: undefined };
 const REMEDY = 'use Node.js 26.10 or later, or set WEIR_TRANSPORT=node';
+
+/** A configuration with which OpenSSL works differently than the self-test expects. */
+const WITHOUT_TLS_1_3 = `nodejs_conf = init
+[init]
+ssl_conf = ssl
+[ssl]
+system_default = defaults
+[defaults]
+MaxProtocol = TLSv1.2
+`;
 
 test('exits with 2 and one line that names WEIR_TRANSPORT=node if Node.js has no node:ffi', async () => {
   await using files = manifestDirectory();
@@ -30,6 +42,21 @@ test('serves without node:ffi with WEIR_TRANSPORT=node, and logs the transport',
   await client.send('hello');
   assert.equal((await client.take(5)).toString(), 'hello');
   await standalone.waitForOutput(/"transport":"node".*"the first routing table is in effect"/);
+});
+
+test("terminates TLS with Node's TLSSocket, and logs one line, if the self-test of OpenSSL's functions fails", async () => {
+  await using files = manifestDirectory();
+  files.write('shop.yaml', service('web', { port: await freePort() }), endpointSlice('web', 9));
+  await using directory = temporaryDirectory('openssl');
+  const config = join(directory.path, 'openssl.cnf');
+  writeFileSync(config, WITHOUT_TLS_1_3);
+  const env = { WEIR_TLS: 'openssl', NODE_OPTIONS: `--openssl-config=${config}`, WEIR_LOG_LEVEL: 'info' };
+  await using standalone = await startWeirProcess(argumentsFor(files), { env, readyWhen: /^ready/m });
+  await standalone.waitForOutput(/"tls":"node".*"the first routing table is in effect"/);
+  const lines = standalone.output().split('\n');
+  const warnings = lines.filter((line) => line.includes("the self-test of OpenSSL's functions failed"));
+  assert.equal(warnings.length, 1, standalone.output());
+  assert.match(warnings[0] as string, /"reason":"version TLSv1.2"/);
 });
 
 describe('a kernel that refuses a system call', requireProgram('strace'), () => {

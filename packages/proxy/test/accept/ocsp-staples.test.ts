@@ -1,13 +1,13 @@
 // Tests which clients get an OCSP response with the certificate, and until when.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { test } from 'node:test';
 import { type ConnectionOptions, connect } from 'node:tls';
 import { type Certificate, echoServer, makeCertificate, makeOcspResponse } from '@weir/testkit';
 import { AUTHORITY, certificateEntryFor, SERVER, TRUSTING_CLIENT, terminatingTls } from '../fixtures/certificates.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
 import type { TestService } from '../fixtures/tables.ts';
-import { startWorkerInTest, type WorkerInTest } from '../fixtures/worker-in-test.ts';
+import { testTls } from '../fixtures/tls-tests.ts';
+import type { WorkerInTest } from '../fixtures/worker-in-test.ts';
 
 const THIS_UPDATE = Date.now() - 60_000;
 const NEXT_UPDATE = Date.now() + 60_000;
@@ -36,7 +36,7 @@ async function stapleFor(worker: WorkerInTest, options: ConnectionOptions = {}):
   return (response as Buffer | null)?.toString('base64') ?? null;
 }
 
-test('staples the OCSP response to the certificate for clients that ask for it', async () => {
+testTls('staples the OCSP response to the certificate for clients that ask for it', async (startWorkerInTest) => {
   await using backend = await echoServer();
   const certificate = stapled(SERVER);
   using worker = await startWorkerInTest(webService([endpointOf(backend)], { ...terminatingTls(), certificate }));
@@ -48,7 +48,7 @@ test('staples the OCSP response to the certificate for clients that ask for it',
   assert.deepEqual(worker.reported, []);
 });
 
-test('staples the response only from thisUpdate until nextUpdate', async () => {
+testTls('staples the response only from thisUpdate until nextUpdate', async (startWorkerInTest) => {
   await using backend = await echoServer();
   let now = THIS_UPDATE - 1;
   const service = webService([endpointOf(backend)], { ...terminatingTls(), certificate: stapled(SERVER) });
@@ -62,7 +62,7 @@ test('staples the response only from thisUpdate until nextUpdate', async () => {
   assert.equal(await stapleFor(worker), null);
 });
 
-test('staples the response of the certificate that the client gets', async () => {
+testTls('staples the response of the certificate that the client gets', async (startWorkerInTest) => {
   await using backend = await echoServer();
   const rsa = makeCertificate({ name: 'web', names: ['web.example'], issuer: AUTHORITY, keyType: 'rsa' });
   const otherCertificates = [stapled(rsa)];

@@ -1,13 +1,13 @@
 // Tests TLS termination with several certificates of one Service.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { test } from 'node:test';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
 import { type Certificate, echoServer, makeCertificate } from '@weir/testkit';
 import { AUTHORITY, certificateEntryFor, terminatingTls } from '../fixtures/certificates.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
 import type { TestService } from '../fixtures/tables.ts';
-import { startWorkerInTest, type WorkerInTest } from '../fixtures/worker-in-test.ts';
+import { testTls } from '../fixtures/tls-tests.ts';
+import type { WorkerInTest } from '../fixtures/worker-in-test.ts';
 
 const SHOP = { name: 'shop', names: ['shop.example'], issuer: AUTHORITY };
 const ECDSA = makeCertificate(SHOP);
@@ -49,7 +49,7 @@ const serving = (
     otherCertificates: others.map((each) => certificateEntryFor(each)),
   });
 
-test('gives each client the certificate for its host and its signature algorithms', async () => {
+testTls('gives each client the certificate for its host and its signature algorithms', async (startWorkerInTest) => {
   await using backend = await echoServer();
   using worker = await startWorkerInTest(serving(backend, undefined, RSA, GAME));
   const cases: readonly [ConnectionOptions, Certificate][] = [
@@ -66,26 +66,29 @@ test('gives each client the certificate for its host and its signature algorithm
   assert.deepEqual(worker.reported, []);
 });
 
-test('uses a renewed certificate for the next client, and keeps open connections and the other certificates', async () => {
-  await using backend = await echoServer();
-  using worker = await startWorkerInTest(serving(backend, undefined, RSA, GAME));
-  const open = await connectTls(worker, { servername: 'game.example' });
-  const ofShop = await connectTls(worker, { servername: 'shop.example', maxVersion: 'TLSv1.2' });
-  const renewed = makeCertificate({ name: 'game', names: ['game.example'], issuer: AUTHORITY });
-  worker.serve(serving(backend, undefined, RSA, renewed));
-  const next = await connectTls(worker, { servername: 'game.example' });
-  assert.equal(next.certificate, renewed.certificate);
-  await assertEchoes(open.socket);
-  const resumed = await connectTls(worker, {
-    servername: 'shop.example',
-    maxVersion: 'TLSv1.2',
-    ...(ofShop.session && { session: ofShop.session }),
-  });
-  assert.equal(resumed.socket.isSessionReused(), true);
-  for (const { socket } of [open, ofShop, next, resumed]) socket.destroy();
-});
+testTls(
+  'uses a renewed certificate for the next client, and keeps open connections and the other certificates',
+  async (startWorkerInTest) => {
+    await using backend = await echoServer();
+    using worker = await startWorkerInTest(serving(backend, undefined, RSA, GAME));
+    const open = await connectTls(worker, { servername: 'game.example' });
+    const ofShop = await connectTls(worker, { servername: 'shop.example', maxVersion: 'TLSv1.2' });
+    const renewed = makeCertificate({ name: 'game', names: ['game.example'], issuer: AUTHORITY });
+    worker.serve(serving(backend, undefined, RSA, renewed));
+    const next = await connectTls(worker, { servername: 'game.example' });
+    assert.equal(next.certificate, renewed.certificate);
+    await assertEchoes(open.socket);
+    const resumed = await connectTls(worker, {
+      servername: 'shop.example',
+      maxVersion: 'TLSv1.2',
+      ...(ofShop.session && { session: ofShop.session }),
+    });
+    assert.equal(resumed.socket.isSessionReused(), true);
+    for (const { socket } of [open, ofShop, next, resumed]) socket.destroy();
+  },
+);
 
-test('does not resume a session of another host', async () => {
+testTls('does not resume a session of another host', async (startWorkerInTest) => {
   await using backend = await echoServer();
   using worker = await startWorkerInTest(serving(backend, undefined, GAME));
   for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
@@ -98,7 +101,7 @@ test('does not resume a session of another host', async () => {
   }
 });
 
-test('asks for a client certificate with every certificate of the Service', async () => {
+testTls('asks for a client certificate with every certificate of the Service', async (startWorkerInTest) => {
   await using backend = await echoServer();
   const clients = makeCertificate({ name: 'Clients', isAuthority: true });
   const buyer = makeCertificate({ name: 'buyer', usage: 'client', issuer: clients });

@@ -3,43 +3,46 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectPlain } from 'node:net';
 import { duplexPair } from 'node:stream';
-import { test } from 'node:test';
 import { connect, type SecureVersion, type TLSSocket } from 'node:tls';
 import { echoServer, eventually, makeCertificate } from '@weir/testkit';
 import { ACTIVE } from '../../src/metering/counters.ts';
 import { AUTHORITY, TRUSTING_CLIENT, terminatingTls } from '../fixtures/certificates.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
-import { startWorkerInTest, type WorkerInTest } from '../fixtures/worker-in-test.ts';
+import { testTls } from '../fixtures/tls-tests.ts';
+import type { WorkerInTest } from '../fixtures/worker-in-test.ts';
 
 const CLIENTS = makeCertificate({ name: 'Clients', isAuthority: true });
 
 for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-  test(`${version}: checks the client CA, TLS termination and certificate again after the handshake`, async () => {
-    await using backend = await echoServer();
-    const service = webService([endpointOf(backend)], terminatingTls());
-    const renewed = makeCertificate({ name: 'web.example', names: ['web.example'], issuer: AUTHORITY });
-    for (const [changed, outcome] of [
-      [webService([endpointOf(backend)], terminatingTls({ authority: CLIENTS })), 'tls-handshake-failed'],
-      [webService([endpointOf(backend)]), 'no-listener'],
-      [webService([endpointOf(backend)], terminatingTls({ certificate: renewed })), undefined],
-    ] as const) {
-      using worker = await startWorkerInTest(service);
-      const accepted = backend.acceptedConnections;
-      const handshake = await pausedHandshake(worker, version);
-      worker.serve(changed);
-      handshake.resume();
-      if (outcome === undefined) {
-        handshake.socket.write('hello');
-        const [echoed] = (await once(handshake.socket, 'data')) as [Buffer];
-        assert.equal(echoed.toString(), 'hello');
-      } else {
-        await eventually(() => assert.deepEqual(worker.outcomes(), { [outcome]: 1 }));
-        assert.equal(backend.acceptedConnections, accepted, 'no endpoint is connected');
+  testTls(
+    `${version}: checks the client CA, TLS termination and certificate again after the handshake`,
+    async (startWorkerInTest) => {
+      await using backend = await echoServer();
+      const service = webService([endpointOf(backend)], terminatingTls());
+      const renewed = makeCertificate({ name: 'web.example', names: ['web.example'], issuer: AUTHORITY });
+      for (const [changed, outcome] of [
+        [webService([endpointOf(backend)], terminatingTls({ authority: CLIENTS })), 'tls-handshake-failed'],
+        [webService([endpointOf(backend)]), 'no-listener'],
+        [webService([endpointOf(backend)], terminatingTls({ certificate: renewed })), undefined],
+      ] as const) {
+        using worker = await startWorkerInTest(service);
+        const accepted = backend.acceptedConnections;
+        const handshake = await pausedHandshake(worker, version);
+        worker.serve(changed);
+        handshake.resume();
+        if (outcome === undefined) {
+          handshake.socket.write('hello');
+          const [echoed] = (await once(handshake.socket, 'data')) as [Buffer];
+          assert.equal(echoed.toString(), 'hello');
+        } else {
+          await eventually(() => assert.deepEqual(worker.outcomes(), { [outcome]: 1 }));
+          assert.equal(backend.acceptedConnections, accepted, 'no endpoint is connected');
+        }
+        handshake.socket.destroy();
+        await eventually(() => assert.equal(worker.row[ACTIVE], 0));
       }
-      handshake.socket.destroy();
-      await eventually(() => assert.equal(worker.row[ACTIVE], 0));
-    }
-  });
+    },
+  );
 }
 
 /**

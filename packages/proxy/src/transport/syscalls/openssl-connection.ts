@@ -68,6 +68,16 @@ const input = newMemoryBio();
 const output = newMemoryBio();
 const selection = structure(16);
 
+/** The connection whose output has not been taken. */
+let writer: OpensslConnection | undefined;
+
+/** Must be called before OpenSSL may write output. Discards what another connection has left after an exception. */
+function beginOutput(connection: OpensslConnection): void {
+  ERR_clear_error(UNUSED, UNUSED);
+  if (writer !== undefined && writer !== connection) BIO_ctrl(output, BIO_CTRL_RESET, 0n, 0n);
+  writer = connection;
+}
+
 function newMemoryBio(): bigint {
   const bio = BIO_new(BIO_s_mem(UNUSED, UNUSED), UNUSED);
   assert(bio !== 0n, 'BIO_new');
@@ -105,7 +115,7 @@ export class OpensslConnection {
   receive(memory: NativeMemory, length: number): number {
     if (this.#ssl === 0n || this.failure !== undefined || this.hasEnded) return 0;
     const address = NativeMemory.addressOf(memory, length);
-    ERR_clear_error(UNUSED, UNUSED);
+    beginOutput(this);
     try {
       const taken = BIO_write(input, address, integer(length));
       assert(taken === length, 'BIO_write');
@@ -120,7 +130,7 @@ export class OpensslConnection {
   seal(memory: NativeMemory, start: number, length: number): boolean {
     if (this.#ssl === 0n || this.failure !== undefined || !this.isEstablished) return false;
     assert(length > 0 && length <= MAX_SEALED_BYTES, 'length');
-    ERR_clear_error(UNUSED, UNUSED);
+    beginOutput(this);
     const result = SSL_write(this.#ssl, NativeMemory.addressOfRange(memory, start, length), integer(length));
     if (result !== length) this.failure = takeErrorCode();
     return result === length;
@@ -129,15 +139,17 @@ export class OpensslConnection {
   /** Adds close_notify to the output. */
   sendCloseNotify(): void {
     if (this.#ssl === 0n || this.failure !== undefined || !this.isEstablished) return;
-    ERR_clear_error(UNUSED, UNUSED);
-    SSL_shutdown(this.#ssl, UNUSED);
+    beginOutput(this);
+    if (SSL_shutdown(this.#ssl, UNUSED) < 0) ERR_clear_error(UNUSED, UNUSED);
   }
 
   /**
-   * Moves the output into the memory, and returns its length. The memory must be larger than the records of `MAX_SEALED_BYTES` and than
+   * Moves the output of this connection into the memory, and returns its length. The memory must be larger than the records of `MAX_SEALED_BYTES` and than
    * the server's part of a handshake.
    */
-  static takeOutput(memory: NativeMemory): number {
+  takeOutput(memory: NativeMemory): number {
+    if (writer !== this) return 0;
+    writer = undefined;
     const { length: size } = memory.bytes;
     const length = BIO_read(output, NativeMemory.addressOf(memory, size), integer(size));
     if (length < size) return Math.max(0, length);

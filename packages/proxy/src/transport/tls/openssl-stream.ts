@@ -6,8 +6,9 @@ import { NativeMemory } from '../syscalls/ffi.ts';
 import { MAX_SEALED_BYTES, OpensslConnection } from '../syscalls/openssl-connection.ts';
 import type { OpensslContext } from '../syscalls/openssl-context.ts';
 import type { EpollStream } from '../tcp/epoll-stream.ts';
-import { bytesRead, memoryWith, NARROW_READ_BYTES, readMemory, recordBytes, recordMemory } from '../tcp/read-memory.ts';
+import { bytesRead, memoryWith, readMemory, recordBytes, recordMemory } from '../tcp/read-memory.ts';
 import type { StreamEvents, TcpStream, Window } from '../tcp-transport.ts';
+import { RecordQuantum } from './record-quantum.ts';
 
 /**
  * The maximum number of queued bytes that only answer the client, for example its requests for new keys (RFC 8446 §4.6.3). A client that
@@ -15,8 +16,7 @@ import type { StreamEvents, TcpStream, Window } from '../tcp-transport.ts';
  */
 const MAX_QUEUED_ANSWER_BYTES = 65_536;
 
-/** A read may complete a record whose other bytes were read before. */
-const MAX_READ_BYTES = NARROW_READ_BYTES - 16_640;
+const NO_BYTES = new Uint8Array(0);
 
 /** Memory for bytes that are not in native memory. */
 const copyMemory = new NativeMemory(MAX_SEALED_BYTES);
@@ -39,10 +39,13 @@ export class OpensslStream implements TcpStream, StreamEvents {
   #isClosed = false;
   /** The error code if TLS has failed. */
   #code: string | undefined;
-  /** What the client has sent together with the end of the handshake. */
-  #early: Uint8Array | undefined;
+  /** What waits until the owner reads: bytes that came with the end of the handshake, or no bytes if only the end of the input waits. */
+  #waiting: Uint8Array | undefined;
   #isResumeQueued = false;
   #readLater: (() => void) | undefined;
+  readonly #quantum = new RecordQuantum();
+  /** The limit of the owner. */
+  #maxReadBytes = Number.POSITIVE_INFINITY;
   #queuedAnswerBytes = 0;
   /** How many bytes were written for the last `#queuedRecordBytes` bytes of the queue below. */
   #queuedPlainBytes = 0;
@@ -56,7 +59,7 @@ export class OpensslStream implements TcpStream, StreamEvents {
     this.connection = new OpensslConnection(context, { alpn, staple });
     below.accept(this);
     below.deferReads(onInput);
-    below.limitReadBytes(MAX_READ_BYTES);
+    below.limitReadBytes(this.#quantum.bytes);
   }
 
   /** Processes the ClientHello, and begins to read. */
@@ -107,7 +110,8 @@ export class OpensslStream implements TcpStream, StreamEvents {
   }
 
   limitReadBytes(bytes: number): void {
-    this.#below.limitReadBytes(Math.min(bytes, MAX_READ_BYTES));
+    this.#maxReadBytes = bytes;
+    this.#below.limitReadBytes(Math.min(bytes, this.#quantum.bytes));
   }
 
   deferReads(readLater: (() => void) | undefined): void {
@@ -116,13 +120,13 @@ export class OpensslStream implements TcpStream, StreamEvents {
   }
 
   readNow(): void {
-    if (this.#early === undefined) this.#below.readNow();
-    else this.#deliverEarly();
+    if (this.#waiting === undefined) this.#below.readNow();
+    else this.#deliverWaiting();
   }
 
   readStart(): void {
     this.#wantsToRead = true;
-    if (this.#early === undefined) this.#below.readStart();
+    if (this.#waiting === undefined) this.#below.readStart();
     else if (!this.#isResumeQueued) {
       this.#isResumeQueued = true;
       eventLoop.resumeLater(this);
@@ -171,22 +175,22 @@ export class OpensslStream implements TcpStream, StreamEvents {
 
   resume(): void {
     this.#isResumeQueued = false;
-    if (this.#early === undefined || this.#isClosed) return;
-    if (this.#readLater === undefined) this.#deliverEarly();
+    if (this.#waiting === undefined || this.#isClosed) return;
+    if (this.#readLater === undefined) this.#deliverWaiting();
     else this.#readLater();
   }
 
-  #deliverEarly(): void {
-    const early = this.#early;
-    if (early === undefined || !this.#wantsToRead || this.#isClosed) return;
-    this.#early = undefined;
+  #deliverWaiting(): void {
+    const bytes = this.#waiting;
+    if (bytes === undefined || !this.#wantsToRead || this.#isClosed) return;
+    this.#waiting = undefined;
     this.#below.readStart();
     try {
-      this.#owner.onData(this, early);
+      if (bytes.length > 0) this.#owner.onData(this, bytes);
     } catch (thrown) {
       this.#owner.onThrow(this, thrown);
     }
-    if (this.connection.hasEnded) this.#below.endInput();
+    this.#endIfReading();
   }
 
   // Events of the stream below.
@@ -196,6 +200,12 @@ export class OpensslStream implements TcpStream, StreamEvents {
   onData(_below: TcpStream, bytes: Uint8Array): void {
     assert(bytes.buffer === readMemory.bytes.buffer && bytes.byteOffset === 0, 'the read memory');
     this.#receive(readMemory, bytes.length);
+  }
+
+  #adaptQuantum(inputBytes: number, dataBytes: number): void {
+    const before = this.#quantum.bytes;
+    this.#quantum.adapt(inputBytes, dataBytes);
+    if (this.#quantum.bytes !== before) this.limitReadBytes(this.#maxReadBytes);
   }
 
   /**
@@ -220,7 +230,7 @@ export class OpensslStream implements TcpStream, StreamEvents {
   onClose(_below: TcpStream, code: string | undefined): void {
     this.#isShut = true;
     this.#isClosed = true;
-    this.#early = undefined;
+    this.#waiting = undefined;
     this.connection.free();
     this.#owner.onClose(this, this.#code ?? code);
   }
@@ -234,15 +244,22 @@ export class OpensslStream implements TcpStream, StreamEvents {
     const { connection } = this;
     const wasEstablished = connection.isEstablished;
     const count = connection.receive(memory, length);
+    if (wasEstablished) this.#adaptQuantum(length, count);
     this.#writeRecords(0);
     if (this.#isClosed) return;
     if (!wasEstablished && connection.isEstablished) {
-      if (count > 0) this.#early = memory.bytes.slice(0, count);
+      if (count > 0) this.#waiting = memory.bytes.slice(0, count);
       this.#establish();
     } else if (count > 0) this.#owner.onData(this, bytesRead(count));
     if (connection.failure !== undefined) this.#fail();
-    // If early bytes wait, the end comes after them.
-    else if (connection.hasEnded && this.#early === undefined) this.#below.endInput();
+    else if (this.#waiting === undefined) this.#endIfReading();
+  }
+
+  /** Ends the input after close_notify, but not while the owner does not read. */
+  #endIfReading(): void {
+    if (!this.connection.hasEnded) return;
+    if (this.#wantsToRead) this.#below.endInput();
+    else this.#waiting = NO_BYTES;
   }
 
   #establish(): void {
@@ -263,7 +280,7 @@ export class OpensslStream implements TcpStream, StreamEvents {
 
   /** Sends the output of OpenSSL, which contains `plainBytes` written bytes. */
   #writeRecords(plainBytes: number): void {
-    const length = OpensslConnection.takeOutput(recordMemory);
+    const length = this.connection.takeOutput(recordMemory);
     if (length === 0) return;
     const queuedBefore = this.#queuedPlain();
     const queued = this.#below.write(recordBytes(length));

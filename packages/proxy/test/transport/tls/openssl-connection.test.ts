@@ -44,7 +44,7 @@ class Server implements Disposable {
   }
 
   takeOutput(): Buffer {
-    return Buffer.from(memory.bytes.subarray(0, OpensslConnection.takeOutput(memory)));
+    return Buffer.from(memory.bytes.subarray(0, this.connection.takeOutput(memory)));
   }
 
   [Symbol.dispose](): void {
@@ -152,6 +152,21 @@ test('reports the error codes of Node.js, and sends an alert', () => {
   // An alert (21) that is fatal (2): no_application_protocol (120), RFC 7301 §3.2.
   assert.deepEqual([alert[0], ...alert.subarray(5)], [21, 2, 120]);
   assert.equal(output.length, 0);
+});
+
+test('never passes the output of one connection to another', () => {
+  using client = new OpensslClient({ alpn: ALPN });
+  using abandoned = new Server();
+  using other = new Server();
+  client.handshake(new Uint8Array(0));
+  const hello = client.takeOutput();
+  memory.bytes.set(hello);
+  abandoned.connection.receive(memory, hello.length);
+  assert.equal(other.takeOutput().length, 0);
+  memory.bytes.set(Buffer.from('GET / HTTP/1.1\r\n\r\n'));
+  other.connection.receive(memory, 18);
+  assert.equal(other.takeOutput().length, 0);
+  assert.equal(abandoned.takeOutput().length, 0);
 });
 
 test('ignores what comes after close_notify', () => {

@@ -17,8 +17,14 @@ interface RawConnection extends AsyncDisposable {
   readonly tls: OpensslClient;
 }
 
+interface RawOptions {
+  readonly early?: string;
+  readonly endsEarly?: boolean;
+  readonly reads?: boolean;
+}
+
 /** Completes the handshake, and sends `early` in the same segment as the end of the handshake. */
-async function connectRaw({ early, reads = true }: { early?: string; reads?: boolean } = {}): Promise<RawConnection> {
+async function connectRaw({ early = '', endsEarly = false, reads = true }: RawOptions = {}): Promise<RawConnection> {
   const stack = new AsyncDisposableStack();
   const listener = stack.use(await startTestListener(TRANSPORT));
   const arrival = listener.next({ reads });
@@ -32,7 +38,8 @@ async function connectRaw({ early, reads = true }: { early?: string; reads?: boo
     if (tls.handshake(record)) break;
   }
   const end = tls.takeOutput();
-  if (early !== undefined) tls.send(Buffer.from(early));
+  if (early !== '') tls.send(Buffer.from(early));
+  if (endsEarly) tls.sendCloseNotify();
   await socket.send(Buffer.concat([end, tls.takeOutput()]));
   const accepted = await arrival;
   return { accepted, socket, tls, [Symbol.asyncDispose]: () => stack.disposeAsync() };
@@ -51,6 +58,31 @@ test('keeps what the client sends with the end of the handshake until the owner 
   stream.readStart();
   await events.until(() => events.hasEnded);
   assert.deepEqual(chunks, ['early', ' and later']);
+});
+
+test('reports the end only to an owner that reads', async () => {
+  await using connection = await connectRaw();
+  const { accepted, socket, tls } = connection;
+  const { stream, events } = accepted;
+  events.onBytes = () => stream.readStop();
+  tls.send(Buffer.from('last'));
+  tls.sendCloseNotify();
+  await socket.send(tls.takeOutput());
+  await events.until(() => events.received === 4);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(events.hasEnded, false);
+  stream.readStart();
+  await events.until(() => events.hasEnded);
+});
+
+test('ends after a handshake without data, but only for an owner that reads', async () => {
+  await using connection = await connectRaw({ endsEarly: true, reads: false });
+  const { stream, events } = connection.accepted;
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(events.hasEnded, false);
+  stream.readStart();
+  await events.until(() => events.hasEnded);
+  assert.equal(events.received, 0);
 });
 
 test('defers early bytes like a read', async () => {
