@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { connectClient, echoServer, eventually, freePort } from '@weir/testkit';
+import { liveFrames } from '../../src/client/live-frames.ts';
 import { endpointSlice, manifestDirectory, service } from '../fixtures/manifests.ts';
 import { startTestStandalone } from '../fixtures/standalone.ts';
 
@@ -19,17 +20,29 @@ test('shows the clients that a limit refuses in explain, top --refused and usage
   await first.send('hello');
   await first.take(5);
   let attempts = 0;
-  // Rates show the last three seconds, so clients try to connect until `weir top` has shown refusals.
-  await eventually(async () => {
+  // One client per frame tries to connect, until a frame shows a refusal. A console has rates only while somebody watches.
+  const stop = new AbortController();
+  const client = {
+    async stream(path: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+      const { body } = await fetch(new URL(path, fleet.url), { signal });
+      return body ?? assert.fail('the console sends no frames');
+    },
+  };
+  for await (const { services } of liveFrames(client, stop.signal)) {
+    if (services.some(({ refusedPerSecond = {} }) => (refusedPerSecond['connection-limit'] ?? 0) > 0)) break;
     const refused = connect({ host: '127.0.0.1', port });
     // The proxy resets the connection.
     refused.once('error', () => undefined);
     refused.resume();
     await new Promise((resolve) => refused.once('close', resolve));
     attempts += 1;
-    const { stdout } = await fleet.weir('top', '--refused');
-    assert.match(stdout, /^ {2}shop\/web +\S+ +\S+ connection-limit$/m);
-  }, WAIT);
+  }
+  stop.abort();
+  // The rates may be zero again when the command has started.
+  assert.match(
+    (await fleet.weir('top', '--refused')).stdout,
+    /^(TENANT \/ SERVICE +REFUSED\/S +REASONS|no client is being refused)$/m,
+  );
   await eventually(async () => {
     const { json } = await fleet.weir('explain', 'shop/web', '-o', 'json');
     assert.deepEqual([json.month.refused, json.refusedToday], Array(2).fill({ 'connection-limit': attempts }));
