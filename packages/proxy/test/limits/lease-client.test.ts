@@ -9,6 +9,7 @@ import type { RowDemand } from '../../src/limits/limiter-registry.ts';
 import type { LimitedOwner } from '../../src/limits/table-limits.ts';
 
 const LIMIT = 300;
+const NODES = ['a', 'b', 'c'] as const;
 const ROW = 2;
 const STEP_MS = 10;
 
@@ -146,11 +147,25 @@ class SimulatedProxy {
 
 async function threeProxies(): Promise<SimulatedFleet> {
   const fleet = new SimulatedFleet();
-  for (const node of ['a', 'b', 'c']) await fleet.add(node);
+  for (const node of NODES) await fleet.add(node);
   await fleet.run(3_000, {});
   // Proxies that start use a tenth of the limit until the other proxies have given them a share.
   fleet.highestSum = 0;
   return fleet;
+}
+
+/** Returns the sums of all runs of `count` neighbouring numbers. */
+function sumsOf(numbers: readonly number[], count: number): number[] {
+  return numbers.slice(count - 1).map((_, end) => numbers.slice(end, end + count).reduce((sum, each) => sum + each, 0));
+}
+
+/** Returns a generator of numbers from 0 to 1 that is the same for the same seed. */
+function randomWith(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return state / 2_147_483_648;
+  };
 }
 
 function sumOf(admitted: Readonly<Record<string, number>>): number {
@@ -175,6 +190,29 @@ for (const [name, load] of [
     const admitted = sumOf(await fleet.run(10_000, load));
     assert.ok(admitted >= 0.95 * 10 * LIMIT && admitted <= 1.05 * 10 * LIMIT, `${admitted}`);
     assert.ok(fleet.highestSum <= LIMIT, `${fleet.highestSum}`);
+  });
+}
+
+for (const [name, loadAt] of [
+  ['skewed', () => ({ a: 320, b: 65, c: 65 })],
+  ['moving', (second: number) => ({ [NODES[Math.floor(second / 10) % NODES.length] as string]: 450 })],
+] as const) {
+  test(`with a ${name} load of random arrivals, 10 s differ by at most 6 %, and no second exceeds the limit by 5 %`, async () => {
+    await using fleet = await threeProxies();
+    const random = randomWith(1);
+    const tenths: number[] = [];
+    for (let second = 0; second < 40; second += 1) {
+      const load: Readonly<Record<string, number>> = loadAt(second);
+      for (let tenth = 0; tenth < 10; tenth += 1) {
+        const arrivals = Object.entries(load).map(([node, rate]) => [node, rate * (0.7 + 0.6 * random())]);
+        tenths.push(sumOf(await fleet.run(100, Object.fromEntries(arrivals))));
+      }
+    }
+    const highestSecond = Math.max(...sumsOf(tenths, 10));
+    assert.ok(highestSecond <= 1.05 * LIMIT, `${highestSecond}`);
+    // The first seconds are the time in which the shares find the clients.
+    const lowest = Math.min(...sumsOf(tenths.slice(50), 100));
+    assert.ok(lowest >= 0.94 * 10 * LIMIT, `${lowest}`);
   });
 }
 
