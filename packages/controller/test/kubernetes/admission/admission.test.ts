@@ -13,8 +13,11 @@ import {
 } from '../../fixtures/chart-release.ts';
 import { type DryRun, startDryRun } from '../../fixtures/dry-run.ts';
 
-/** How long to wait for a policy to take effect. The API server needs a moment to load a policy or its parameters. */
-const IN_FORCE = { timeoutMs: 30_000 };
+/**
+ * How long to wait for a policy to take effect. The API server needs a moment to load a policy or its parameters, and up to half a minute
+ * to check its types on a busy machine.
+ */
+const IN_FORCE = { timeoutMs: 120_000 };
 const POLICIES = ['annotations', 'external-ips', 'node-ports', 'quota', 'tenant-usages'].map((each) => `weir-${each}`);
 const CONTROLLER = 'system:serviceaccount:weir-system:weir-controller';
 
