@@ -24,6 +24,7 @@ import { encodeResponse } from './head-encoder.ts';
 import { sendOutput } from './http1-answer.ts';
 import { ERROR } from './protocol.ts';
 import type { Http2RequestOwner, ResponsePacer } from './request-owner.ts';
+import { SeparatePacer } from './separate-pacer.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 import { TimedRequest } from './timed-request.ts';
 import { ACCEPT_NAME, mayAnswer, newWebSocketKey, type WebSocketKey } from './websocket.ts';
@@ -52,7 +53,7 @@ export class Http2Request extends TimedRequest implements StreamConsumer, Reques
   #hasTrailers = false;
   #countedReceived = 0;
   #countedSent = 0;
-  readonly #pacer: ResponsePacer;
+  #pacer: ResponsePacer;
   /** How many bytes of the response the pacer has got. */
   #chargedSent = 0;
   #isEnded = false;
@@ -130,6 +131,7 @@ export class Http2Request extends TimedRequest implements StreamConsumer, Reques
       return routed;
     }
     this.#ownAdmission = admission;
+    this.#pacer = new SeparatePacer(this.context.shaper, admission.limiters, this);
     this.upstream = routed.upstream;
     this.counters = routed.upstream.service.counters;
     addToCounter(this.counters, CONNECTIONS, 1);

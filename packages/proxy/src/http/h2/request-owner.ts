@@ -12,7 +12,7 @@ export interface ResponsePacer {
   mayRead(request: Http2Request, sentBytes: number): boolean;
   /** Whether the request will be resumed when the limits allow this. */
   waitsForBandwidth(request: Http2Request): boolean;
-  /** Charges the last bytes of a response. Above the limits, the client's next requests wait. */
+  /** Charges the last bytes of a response. Above the limits of the connection, the client's next requests wait. */
   endResponse(request: Http2Request, sentBytes: number): void;
 }
 
