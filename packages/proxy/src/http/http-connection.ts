@@ -1,4 +1,4 @@
-import type { EndpointStats, Route } from '@weir/model/data-plane';
+import type { Route } from '@weir/model/data-plane';
 import type { LoggedRequest } from '../access-log/access-log.ts';
 import type { LoggedHead } from '../access-log/log-line.ts';
 import type { Admission } from '../limits/admission.ts';
@@ -6,10 +6,8 @@ import type { Direction } from '../limits/limiter-state.ts';
 import { SessionThrottle, type ThrottledReader } from '../limits/shaper.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
-import { CountedConnection } from '../relay/counted-connection.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { RelayContext, Session } from '../relay/session.ts';
-import { ticksFor } from '../relay/timeout-wheel.ts';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { AnswerReason } from './current-request.ts';
@@ -20,9 +18,7 @@ import type { ErrorReason } from './passes/error-answer.ts';
 import { ForwardedPeer } from './passes/forwarded.ts';
 import type { RequestRouter } from './request-router.ts';
 import type { TenantTurns, TurnTaker } from './request-turns.ts';
-
-/** The number of consecutive idle timeouts for which a throttled request may wait, see `TcpSession`. */
-const MAX_THROTTLED_IDLE_TIMEOUTS = 10;
+import { TimedConnection } from './timed-connection.ts';
 
 /** How long a client may take to send a head. */
 export const HEAD_TIMEOUT_MS = 10_000;
@@ -53,13 +49,9 @@ export interface HttpConnectionOptions {
  * read. The subclass reads the requests and writes the responses.
  */
 export abstract class HttpConnection
-  extends CountedConnection
+  extends TimedConnection
   implements StreamEvents, Session, ThrottledReader, TurnTaker, Sink
 {
-  deadline = 0;
-  wheelSlot = 0;
-  wheelIndex = -1;
-  sessionIndex = -1;
   nextWaiting: TurnTaker | undefined;
   isWaiting = false;
   /** The Service to which the connection belongs. */
@@ -70,21 +62,20 @@ export abstract class HttpConnection
   protected readonly options: HttpConnectionOptions;
   /** The access log's record of the open request. Undefined if the request is not logged. */
   logged: LoggedRequest | undefined;
+  /** Whether the bandwidth limits do not let the next request begin. */
+  protected isPaced = false;
   /** Whether bytes of the open request are being read that are not counted yet. */
   protected hasUncountedBytes = false;
   protected readonly isHttp2: boolean = false;
   protected requestTurns: TenantTurns;
   readonly #throttle: SessionThrottle;
-  #idleTicks: number;
   #hasEnded = false;
-  /** How many consecutive idle timeouts have passed while the open request was throttled. */
-  #throttledIdleTimeouts = 0;
-  /** The tick in which the request timeout of the open request ends. Infinity without a request or timeout. */
-  #requestDeadline = Number.POSITIVE_INFINITY;
   /** How many of the next bytes to be processed were counted before this session. */
   #countedBefore: number;
   /** How many bytes were read from the client and not counted yet: their request may belong to another Service. */
   #uncountedInput: number;
+  /** How many bytes were sent to the client and not charged to the bandwidth limits yet. */
+  #unchargedOutput = 0;
 
   constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
     const { context, upstream, counters, admission } = options;
@@ -102,29 +93,25 @@ export abstract class HttpConnection
     this.#countedBefore = Math.max(0, info.prereadBytes.length - this.#uncountedInput);
     this.requestTurns = context.requestTurns.of(admission.limiters.tenant);
     this.#throttle = new SessionThrottle(context.shaper, admission.limiters, this);
-    this.#idleTicks = ticksFor(upstream.route.settings.idleTimeoutMs);
+    this.useIdleTimeout();
     if (info.isAlreadyCounted === true) return;
     addToCounter(counters, CONNECTIONS, 1);
     addToCounter(counters, ACTIVE, 1);
   }
 
-  abstract get endpointStats(): EndpointStats | undefined;
-  abstract onEndpointUnavailable(): void;
   abstract onEnd(): void;
 
   /** Whether bytes of the client can be processed now. */
   protected abstract get canTakeInput(): boolean;
   /** Whether the next bytes of the client may begin a request, so that they wait for the turn of the tenant. */
   protected abstract get awaitsRequest(): boolean;
-  /** Whether a request is open, so that the idle timeout of the Service applies. */
-  protected abstract get hasRequest(): boolean;
   /** Called once, before the first bytes are processed. */
   protected onAccepted(): void {}
 
   /** Processes bytes of the client. */
   protected abstract read(bytes: Uint8Array): void;
-  /** Called when a timeout has passed that `setDeadline` has begun. */
-  protected abstract onTimeout(): void;
+  /** Begins the requests that had to wait, see `pace`. */
+  protected abstract readNextRequests(): void;
   /** Gives up the open request. */
   protected abstract cancelRequest(): void;
   /** Called when the client may be read again. */
@@ -134,23 +121,27 @@ export abstract class HttpConnection
     return this.#hasEnded;
   }
 
-  /** Reads the client from now on. The first head must arrive within `headTimeoutMs`. */
-  protected startReading(headTimeoutMs: number): void {
-    const { wheel } = this.context;
+  get now(): number {
+    return this.context.transport.turns.nowMs;
+  }
+
+  /** Reads the client from now on. */
+  start(): void {
     this.guarded(() => {
       this.upstream.service.sessions.add(this);
       this.client.limitReadBytes?.(this.#throttle.quantumBytes('in'));
       this.client.accept(this);
       this.client.deferReads(this.#onReadable);
       this.onAccepted();
-      this.deadline = wheel.now + ticksFor(headTimeoutMs);
-      wheel.add(this);
-      this.read(this.info.prereadBytes);
+      this.startDeadline(HEAD_TIMEOUT_MS);
+      const { prereadBytes } = this.info;
+      if (prereadBytes.length > 0) this.#throttle.mayRead('in', prereadBytes.length);
+      this.read(prereadBytes);
       if (this.canTakeInput) this.readClient();
     });
   }
 
-  end(outcome: Outcome): void {
+  override end(outcome: Outcome): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     try {
@@ -164,15 +155,34 @@ export abstract class HttpConnection
     }
   }
 
-  onExpired(): void {
-    // The wheel has removed this connection, but most timeouts do not end it.
-    this.context.wheel.add(this);
-    this.guarded(() => this.onTimeout());
+  onReadAllowed(direction: Direction): void {
+    this.guarded(() => {
+      if (direction === 'in') this.onEndpointReady();
+      else if (this.isPaced) this.#endPause();
+      else this.resumeEndpoints();
+    });
   }
 
-  onReadAllowed(direction: Direction): void {
-    if (direction === 'in') this.guarded(() => this.onEndpointReady());
-    else if (!this.client.awaitsDrain) this.guarded(() => this.endpointStream?.readStart());
+  #endPause(): void {
+    this.isPaced = false;
+    this.resumeEndpoints();
+    this.readNextRequests();
+  }
+
+  /** Reads the endpoints that the bandwidth limits have paused. */
+  protected resumeEndpoints(): void {
+    if (!this.client.awaitsDrain) this.endpointStream?.readStart();
+  }
+
+  /** Lets no further request begin before the bandwidth limits let the client get more. Then calls `readNextRequests`. */
+  protected pace(): void {
+    this.isPaced = true;
+    this.client.readStop();
+  }
+
+  /** Leaves the response unread while the bandwidth limits are exceeded. */
+  protected pauseIfThrottled(): void {
+    if (!this.maySend(0)) this.endpointStream?.readStop();
   }
 
   onThrow(...args: readonly unknown[]): void {
@@ -200,7 +210,7 @@ export abstract class HttpConnection
   onDrain(): void {
     if (this.#hasEnded) return;
     this.extendIdleDeadline();
-    if (this.#throttle.mayRead('out', 0)) this.endpointStream?.readStart();
+    if (this.maySend(0)) this.endpointStream?.readStart();
   }
 
   onClose(_stream: TcpStream, code: string | undefined): void {
@@ -210,6 +220,7 @@ export abstract class HttpConnection
   send(bytes: Uint8Array): void {
     if (this.#hasEnded) return;
     if (this.logged !== undefined) this.logged.sentBytes += bytes.length;
+    this.#unchargedOutput += bytes.length;
     this.writeToClient(bytes);
   }
 
@@ -218,7 +229,7 @@ export abstract class HttpConnection
     const stream = this.endpointStream;
     if (this.#hasEnded || stream === undefined) return;
     this.extendIdleDeadline();
-    if (!this.#throttle.mayRead('out', 0)) stream.readStop();
+    if (!this.chargeSent()) stream.readStop();
     if (this.client.awaitsDrain) this.pause(stream);
   }
 
@@ -269,9 +280,23 @@ export abstract class HttpConnection
     this.#uncountedInput = 0;
   }
 
-  /** Whether the bandwidth limits let an endpoint be read now. Otherwise `onReadAllowed` follows. */
-  protected mayReadEndpoint(): boolean {
-    return this.#throttle.mayRead('out', 0);
+  /** The same as `maySend` for the bytes of all calls of `send` since the last call. */
+  protected chargeSent(): boolean {
+    const bytes = this.#unchargedOutput;
+    this.#unchargedOutput = 0;
+    return this.maySend(bytes);
+  }
+
+  /**
+   * Charges bytes that were sent to the client. Returns whether the bandwidth limits let an endpoint be read now. Otherwise
+   * `onReadAllowed` follows.
+   */
+  protected maySend(bytes: number): boolean {
+    return this.#throttle.mayRead('out', bytes);
+  }
+
+  protected override get isThrottled(): boolean {
+    return this.#throttle.isThrottled;
   }
 
   /** Moves this connection to another Service, which has admitted the connection. All earlier requests must be answered. */
@@ -287,7 +312,7 @@ export abstract class HttpConnection
       addToCounter(this.counters, CONNECTIONS, 1);
       addToCounter(this.counters, ACTIVE, 1);
       this.#throttle.moveTo(admission.limiters);
-      this.#idleTicks = ticksFor(upstream.route.settings.idleTimeoutMs);
+      this.useIdleTimeout();
       this.client.limitReadBytes?.(this.#throttle.quantumBytes('in'));
       upstream.service.sessions.add(this);
     } finally {
@@ -314,49 +339,7 @@ export abstract class HttpConnection
     if (!this.#hasEnded && this.#throttle.mayRead('in', 0)) this.client.readStart();
   }
 
-  /** Begins the request timeout of the Service. To be called with the first byte of a request. */
-  protected startRequestTimeout(): void {
-    const { requestTimeoutMs } = this.upstream.route.settings;
-    if (requestTimeoutMs !== undefined) this.#requestDeadline = this.context.wheel.now + ticksFor(requestTimeoutMs);
-  }
-
-  /** Ends the request timeout. To be called when the request has its answer. */
-  protected endRequestTimeout(): void {
-    this.#requestDeadline = Number.POSITIVE_INFINITY;
-  }
-
-  protected get hasRequestTimedOut(): boolean {
-    return this.context.wheel.now >= this.#requestDeadline;
-  }
-
-  /** Begins a timeout. The request timeout may end before. */
-  protected setDeadline(timeoutMs: number): void {
-    this.#setDeadlineTicks(ticksFor(timeoutMs));
-  }
-
-  /** Begins the idle timeout of the Service. */
-  protected startIdleTimeout(): void {
-    this.#setDeadlineTicks(this.#idleTicks);
-  }
-
-  protected override extendIdleDeadline(): void {
-    if (!this.hasRequest) return;
-    this.#throttledIdleTimeouts = 0;
-    this.deadline = Math.min(this.context.wheel.now + this.#idleTicks, this.#requestDeadline);
-  }
-
-  /**
-   * Begins another idle timeout and returns true if the open request is throttled, because the request is not idle then.
-   */
-  protected extendIfThrottled(): boolean {
-    if (!this.hasRequest || !this.#throttle.isThrottled) return false;
-    this.#throttledIdleTimeouts += 1;
-    if (this.#throttledIdleTimeouts > MAX_THROTTLED_IDLE_TIMEOUTS) return false;
-    this.startIdleTimeout();
-    return true;
-  }
-
-  protected guarded(run: () => void): void {
+  protected override guarded(run: () => void): void {
     try {
       run();
     } catch (thrown) {
@@ -364,13 +347,8 @@ export abstract class HttpConnection
     }
   }
 
-  #setDeadlineTicks(ticks: number): void {
-    const { wheel } = this.context;
-    this.deadline = Math.min(wheel.now + ticks, this.#requestDeadline);
-    if (this.deadline < this.wheelSlot) wheel.advance(this);
-  }
-
   #release(): void {
+    if (this.#unchargedOutput > 0) this.chargeSent();
     addToCounter(this.counters, RECEIVED, this.#uncountedInput);
     this.#uncountedInput = 0;
     this.context.wheel.remove(this);

@@ -59,24 +59,17 @@ export class HttpSession
     this.#request = new EndpointRequest(this, { context, upstream, client: info.client });
   }
 
-  get now(): number {
-    return this.context.transport.turns.nowMs;
-  }
-
-  start(): void {
-    this.startReading(HEAD_TIMEOUT_MS);
-  }
-
   protected override get endpointStream(): ResponseSource | undefined {
     return this.#request.source;
   }
 
   protected override get hasRequest(): boolean {
-    return this.#phase !== 'head' && this.#phase !== 'linger';
+    return this.isPaced || (this.#phase !== 'head' && this.#phase !== 'linger');
   }
 
   protected override get canTakeInput(): boolean {
-    return this.#nextRequest === undefined && !this.#request.isConnecting && this.#request.source?.awaitsDrain !== true;
+    if (this.#nextRequest !== undefined || this.isPaced) return false;
+    return !this.#request.isConnecting && this.#request.source?.awaitsDrain !== true;
   }
 
   protected override get awaitsRequest(): boolean {
@@ -100,6 +93,7 @@ export class HttpSession
   }
 
   #onHeadTimeout(): void {
+    if (this.extendIfThrottled()) return;
     if (!this.#reader.isInHead && this.#firstBytes === undefined) this.#linger();
     else {
       this.#current.beginInvalid();
@@ -118,7 +112,8 @@ export class HttpSession
 
   onWorkerDrain(): void {
     // The first request of a connection is answered, because clients do not expect that a new connection ends.
-    if (this.isEnded || !this.#isKept || this.#phase !== 'head' || this.#reader.isInHead || this.isWaiting) return;
+    if (this.isEnded || !this.#isKept || this.#phase !== 'head' || this.#reader.isInHead) return;
+    if (this.isWaiting || this.isPaced) return;
     const { drainIdleMs } = this.context;
     if (drainIdleMs === 0) this.#linger();
     // RFC 9112 §9.5: a client may send a request while the FIN is on its way, so active clients learn of the end from a response.
@@ -131,7 +126,7 @@ export class HttpSession
     switch (this.#phase) {
       case 'head':
       case 'linger':
-        this.client.shutdown();
+        if (this.#nextRequest === undefined) this.client.shutdown();
         return;
       case 'body':
         // RFC 9112 §8: the request is not complete, and the endpoint must not take it for complete.
@@ -151,7 +146,7 @@ export class HttpSession
     this.#firstBytes = undefined;
     let at = 0;
     while (at < bytes.length && !this.isEnded && this.#phase !== 'linger') {
-      if (this.#phase === 'response') {
+      if (this.#phase === 'response' || this.isPaced) {
         this.#keepForNextRequest(bytes, at);
         return;
       }
@@ -192,9 +187,12 @@ export class HttpSession
     this.startIdleTimeout();
     this.#request.cookieEndpoint = this.#current.cookieEndpoint;
     if (this.#current.isForConnection) this.beginLog(head, reason === undefined ? this.#request : undefined);
-    if (reason === undefined) this.#request.begin(this.#current);
-    else if (reason === 'redirect') this.#redirect(head);
-    else this.#failRequest(reason);
+    if (reason === 'redirect') this.#redirect(head);
+    else if (reason !== undefined) this.#failRequest(reason);
+    else {
+      this.#request.begin(this.#current);
+      this.pauseIfThrottled();
+    }
     return 'body';
   }
 
@@ -256,6 +254,7 @@ export class HttpSession
   onEndpointReady(): void {
     if (this.isEnded) return;
     this.extendIdleDeadline();
+    this.pauseIfThrottled();
     if (this.canTakeInput) this.readClient();
   }
 
@@ -292,8 +291,7 @@ export class HttpSession
     super.onReadEnd();
   }
 
-  onOtherData(bytes?: Uint8Array): void {
-    if (bytes === undefined) return;
+  onOtherData(bytes: Uint8Array): void {
     flush(this);
     this.send(bytes);
   }
@@ -334,6 +332,7 @@ export class HttpSession
     flush(this);
     if (this.isEnded) return;
     this.completeLog(reason);
+    if (!this.chargeSent()) this.pace();
     if (this.#current.closesAfterResponse || this.#phase === 'body') this.#linger();
     else this.#startNextRequest();
   }
@@ -343,6 +342,11 @@ export class HttpSession
     this.#isKept = true;
     this.#reader.next(METHOD.other);
     this.endRequestTimeout();
+    if (this.isPaced) this.startIdleTimeout();
+    else this.readNextRequests();
+  }
+
+  protected override readNextRequests(): void {
     this.setDeadline(KEEP_ALIVE_MS);
     if (this.#nextRequest === undefined || this.requestTurns.tryTake(this)) this.#readNextRequest();
   }
@@ -384,6 +388,7 @@ export class HttpSession
   /** Sends FIN, and discards what the client still sends. */
   #linger(): void {
     this.#phase = 'linger';
+    this.isPaced = false;
     this.#reader.stop();
     this.#request.cancel();
     this.#nextRequest = undefined;

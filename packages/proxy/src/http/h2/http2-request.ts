@@ -3,8 +3,7 @@ import type { LoggedRequest } from '../../access-log/access-log.ts';
 import type { Admission } from '../../limits/admission.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED, SENT } from '../../metering/counters.ts';
 import type { Outcome } from '../../metering/outcome.ts';
-import type { RelayContext, Session } from '../../relay/session.ts';
-import { ticksFor } from '../../relay/timeout-wheel.ts';
+import type { Session } from '../../relay/session.ts';
 import type { Window } from '../../transport/tcp-transport.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
 import { type AnswerReason, CurrentRequest, type RequestConnection, SWITCHING_PROTOCOLS } from '../current-request.ts';
@@ -24,16 +23,14 @@ import type { DecodedHead } from './decoded-head.ts';
 import { encodeResponse } from './head-encoder.ts';
 import { sendOutput } from './http1-answer.ts';
 import { ERROR } from './protocol.ts';
-import type { Http2RequestOwner } from './request-owner.ts';
+import type { Http2RequestOwner, ResponsePacer } from './request-owner.ts';
+import { SeparatePacer } from './separate-pacer.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
+import { TimedRequest } from './timed-request.ts';
 import { ACCEPT_NAME, mayAnswer, newWebSocketKey, type WebSocketKey } from './websocket.ts';
 
 /** One request of an HTTP/2 connection, and its stream. */
-export class Http2Request implements StreamConsumer, RequestOwner, RequestConnection, Session {
-  deadline = 0;
-  wheelSlot = 0;
-  wheelIndex = -1;
-  sessionIndex = -1;
+export class Http2Request extends TimedRequest implements StreamConsumer, RequestOwner, RequestConnection, Session {
   /** The counters of the Service that gets the request. */
   counters: Float64Array;
   upstream: Upstream;
@@ -41,14 +38,11 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   logged: LoggedRequest | undefined;
   readonly #owner: Http2RequestOwner;
   readonly #options: HttpConnectionOptions;
-  readonly #context: RelayContext;
   readonly #stream: Http2Stream;
   readonly #current: CurrentRequest;
   #request: EndpointRequest | undefined;
   /** The admission to another Service than that of the connection. */
   #ownAdmission: Admission | undefined;
-  #idleTicks = 0;
-  #requestDeadline = Number.POSITIVE_INFINITY;
   /** Bytes of the body that the endpoint has not taken yet. */
   #unconsumedBytes = 0;
   #isEndpointFull = false;
@@ -59,13 +53,17 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   #hasTrailers = false;
   #countedReceived = 0;
   #countedSent = 0;
+  #pacer: ResponsePacer;
+  /** How many bytes of the response the pacer has got. */
+  #chargedSent = 0;
   #isEnded = false;
 
   constructor(owner: Http2RequestOwner, stream: Http2Stream, options: HttpConnectionOptions) {
+    super(options.context);
     this.#owner = owner;
     this.#stream = stream;
     this.#options = options;
-    this.#context = options.context;
+    this.#pacer = owner;
     this.upstream = owner.ownUpstream;
     this.peer = owner.peer;
     this.counters = options.counters;
@@ -112,11 +110,12 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     else if (this.#stream.isResetAhead) output.at = 0;
     else {
       const client = this.#owner.connectionInfo.client;
-      this.#request = new EndpointRequest(this, { context: this.#context, upstream: this.upstream, client });
+      this.#request = new EndpointRequest(this, { context: this.context, upstream: this.upstream, client });
       this.#request.cookieEndpoint = this.#current.cookieEndpoint;
       if (this.logged !== undefined) this.logged.request = this.#request;
       this.#request.begin(this.#current);
       if (this.#request !== undefined) flush(this.#request);
+      this.#pauseIfThrottled();
     }
   }
 
@@ -132,6 +131,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
       return routed;
     }
     this.#ownAdmission = admission;
+    this.#pacer = new SeparatePacer(this.context.shaper, admission.limiters, this);
     this.upstream = routed.upstream;
     this.counters = routed.upstream.service.counters;
     addToCounter(this.counters, CONNECTIONS, 1);
@@ -140,12 +140,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   }
 
   #register(): void {
-    const { idleTimeoutMs, requestTimeoutMs } = this.upstream.route.settings;
-    const { wheel } = this.#context;
-    this.#idleTicks = ticksFor(idleTimeoutMs);
-    if (requestTimeoutMs !== undefined) this.#requestDeadline = wheel.now + ticksFor(requestTimeoutMs);
-    this.deadline = Math.min(wheel.now + this.#idleTicks, this.#requestDeadline);
-    wheel.add(this);
+    this.startTimeouts();
     // A suspension of the connection's Service ends the whole connection.
     if (this.#ownAdmission !== undefined) this.upstream.service.sessions.add(this);
   }
@@ -196,7 +191,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
 
   onDrain(): void {
     this.#progress();
-    this.resumeEndpoint();
+    if (this.#mayRead()) this.resumeEndpoint();
   }
 
   onClose(_stream: Http2Stream, code: number | undefined): void {
@@ -205,10 +200,11 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     if (code !== undefined) this.#current.abandon();
     this.#request?.cancel();
     this.#request = undefined;
-    this.#context.wheel.remove(this);
+    this.context.wheel.remove(this);
     this.#countBytes();
     this.#endLog();
     this.#owner.onRequestEnd(this);
+    this.#pacer.endResponse(this, this.#takeUncharged());
     if (this.#ownAdmission === undefined) return;
     this.upstream.service.sessions.delete(this);
     this.#ownAdmission.release();
@@ -220,15 +216,6 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
 
   currentWindow(): Window {
     return this.#owner.currentWindow();
-  }
-
-  onConnecting(): void {
-    const { wheel } = this.#context;
-    this.deadline = Math.min(
-      wheel.now + ticksFor(this.upstream.route.settings.connectTimeoutMs),
-      this.#requestDeadline,
-    );
-    if (this.deadline < this.wheelSlot) wheel.advance(this);
   }
 
   onEndpointFull(): void {
@@ -243,6 +230,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#unconsumedBytes = 0;
     if (bytes > 0) this.#owner.connection.consumed(this.#stream, bytes);
     this.#owner.flush();
+    this.#pauseIfThrottled();
   }
 
   onResponseHead(head: ResponseHead): number | undefined {
@@ -253,7 +241,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     if (options === undefined) return undefined;
     const isSwitch = head.status === SWITCHING_PROTOCOLS;
     this.#isWebSocket ||= isSwitch;
-    if (isSwitch) this.#requestDeadline = Number.POSITIVE_INFINITY;
+    if (isSwitch) this.endRequestTimeout();
     if (isSwitch) edit.dropByName(ACCEPT_NAME);
     const { connection } = this.#owner;
     // RFC 8441 §5: 200 accepts the WebSocket. RFC 9113 §8.6: HTTP/2 has no 101.
@@ -285,7 +273,24 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     // Not before the end of the read: the response may be complete, and then the next request uses the connection.
     const source = this.#request?.source;
     if (source === undefined) return;
-    if (this.#stream.pending !== undefined || !this.#owner.mayRead(this)) source.readStop();
+    if (!this.#mayRead() || this.#stream.pending !== undefined) source.readStop();
+  }
+
+  #mayRead(): boolean {
+    return this.#pacer.mayRead(this, this.#takeUncharged());
+  }
+
+  #takeUncharged(): number {
+    const { sentBytes } = this.#stream;
+    const bytes = sentBytes - this.#chargedSent;
+    this.#chargedSent = sentBytes;
+    return bytes;
+  }
+
+  /** Leaves the response unread while the bandwidth limits are exceeded. */
+  #pauseIfThrottled(): void {
+    const request = this.#request;
+    if (request !== undefined && !this.#mayRead() && !request.isConnecting) request.source?.readStop();
   }
 
   /** Reads the endpoint again. */
@@ -319,15 +324,20 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   }
 
   onExpired(): void {
-    this.#context.wheel.add(this);
+    this.context.wheel.add(this);
     try {
-      const isInTime = this.#context.wheel.now < this.#requestDeadline;
+      const isInTime = !this.hasTimedOut;
+      if (this.extendIfThrottled()) return;
       if (isInTime && this.#request?.isConnecting === true) this.#request.tryNextEndpoint('connect-timeout');
       // RFC 9110 §15.5.9: the client was too slow, unless the endpoint does not take the body.
       else this.#fail(isInTime && this.#awaitsBody ? 'request-timeout' : 'endpoint-timeout');
     } catch (thrown) {
       this.onThrow(thrown);
     }
+  }
+
+  protected override get isThrottled(): boolean {
+    return this.#pacer.waitsForBandwidth(this);
   }
 
   /** Whether nothing but the client keeps the endpoint from getting the rest of the body. */
@@ -369,7 +379,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   #progress(): void {
     this.#countBytes();
     this.#owner.onProgress();
-    this.deadline = Math.min(this.#context.wheel.now + this.#idleTicks, this.#requestDeadline);
+    this.extendIdleDeadline();
   }
 
   #endLog(): void {
@@ -377,7 +387,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     if (logged === undefined) return;
     logged.receivedBytes = this.#stream.receivedBytes;
     logged.sentBytes = this.#stream.sentBytes;
-    this.#context.accessLog.end(logged, { service: this.upstream.service.entry, counters: this.counters }, this.now);
+    this.context.accessLog.end(logged, { service: this.upstream.service.entry, counters: this.counters }, this.now);
   }
 
   #countBytes(): void {

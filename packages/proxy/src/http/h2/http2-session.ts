@@ -20,13 +20,17 @@ import type { ConnectionHandler } from './connection-handler.ts';
 import type { DecodedHead } from './decoded-head.ts';
 import type { ByteSink } from './frame-output.ts';
 import { Http2Request } from './http2-request.ts';
-import type { Http2RequestOwner } from './request-owner.ts';
+import type { Http2RequestOwner, ResponsePacer } from './request-owner.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 
 /** Counts the bytes of frames. Only header blocks and DATA count, for the Services of their requests. */
 const frameCounters: Float64Array = new Float64Array(COLUMN_COUNT);
+const NO_BYTES: Uint8Array = new Uint8Array(0);
 
-export class Http2Session extends HttpConnection implements ConnectionHandler, ByteSink, Http2RequestOwner {
+export class Http2Session
+  extends HttpConnection
+  implements ConnectionHandler, ByteSink, Http2RequestOwner, ResponsePacer
+{
   readonly connection: Http2Connection;
   protected override readonly isHttp2 = true;
   readonly #requests = new Set<Http2Request>();
@@ -49,10 +53,6 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
     if (info.http2 !== undefined) info.http2.moveTo({ sink: this, handler: this });
   }
 
-  get now(): number {
-    return this.context.transport.turns.nowMs;
-  }
-
   /** The upstream of the connection: that of the server name, or of the listener. */
   get ownUpstream(): Upstream {
     return this.upstream;
@@ -60,10 +60,6 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
 
   get connectionInfo(): DownstreamInfo {
     return this.info;
-  }
-
-  start(): void {
-    this.startReading(HEAD_TIMEOUT_MS);
   }
 
   protected override onAccepted(): void {
@@ -91,7 +87,7 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
   }
 
   protected override get canTakeInput(): boolean {
-    return this.#unread === undefined;
+    return this.#unread === undefined && !this.isPaced;
   }
 
   protected override onTimeout(): void {
@@ -122,8 +118,8 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
   protected override read(bytes: Uint8Array): void {
     // There are no preread bytes if the connection has begun before this session, which the connection then starts.
     if (this.#isLingering || bytes.length === 0) return;
-    if (this.#unread !== undefined) {
-      this.#unread = Buffer.concat([this.#unread, bytes]);
+    if (this.#unread !== undefined || this.isPaced) {
+      this.#unread = Buffer.concat([this.#unread ?? NO_BYTES, bytes]);
       return;
     }
     let at: number;
@@ -147,7 +143,7 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
   #waitForTurn(bytes: Uint8Array, at: number): void {
     this.#unread = new Uint8Array(bytes.subarray(at));
     this.client.readStop();
-    this.requestTurns.wait(this);
+    if (!this.isPaced) this.requestTurns.wait(this);
   }
 
   override onTurn(): void {
@@ -156,6 +152,7 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
       super.onTurn();
       return;
     }
+    if (this.isPaced) return;
     this.#unread = undefined;
     this.guarded(() => {
       this.read(bytes);
@@ -179,24 +176,31 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
     this.connection.onSinkDrained();
   }
 
-  override onReadAllowed(direction: 'in' | 'out'): void {
-    if (direction === 'in') super.onReadAllowed(direction);
-    else {
-      this.guarded(() => {
-        for (const request of this.#throttled) {
-          this.#throttled.delete(request);
-          request.resumeEndpoint();
-        }
-      });
+  protected override resumeEndpoints(): void {
+    for (const request of this.#throttled) {
+      this.#throttled.delete(request);
+      request.resumeEndpoint();
+      // Other connections may wait, and take turns with this one.
+      if (this.#throttled.size > 0 && !this.maySend(0)) return;
     }
+  }
+
+  protected override readNextRequests(): void {
+    if (this.#unread !== undefined) this.requestTurns.wait(this);
+    else this.readClient();
   }
 
   // What the requests need.
 
   write(bytes: Uint8Array): number {
     const most = this.client.maxWriteBytes ?? Number.POSITIVE_INFINITY;
-    for (let at = 0; at < bytes.length; at += most) this.send(bytes.subarray(at, Math.min(bytes.length, at + most)));
+    for (let at = 0; at < bytes.length; at += most) this.#send(bytes.subarray(at, Math.min(bytes.length, at + most)));
     return this.client.queuedBytes;
+  }
+
+  /** Sends frames. The requests charge their bytes to the bandwidth limits. */
+  #send(bytes: Uint8Array): void {
+    if (!this.isEnded) this.writeToClient(bytes);
   }
 
   /** Sends all frames that requests write in this turn together. */
@@ -211,10 +215,19 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
     if (!this.isEnded) this.guarded(() => this.connection.flush());
   };
 
-  mayRead(request: Http2Request): boolean {
-    if (this.mayReadEndpoint()) return true;
+  mayRead(request: Http2Request, sentBytes: number): boolean {
+    if (this.maySend(sentBytes)) return true;
     this.#throttled.add(request);
     return false;
+  }
+
+  waitsForBandwidth(request: Http2Request): boolean {
+    return this.#throttled.has(request) && this.isThrottled;
+  }
+
+  endResponse(request: Http2Request, sentBytes: number): void {
+    this.#throttled.delete(request);
+    if (!this.maySend(sentBytes) && !this.#isLingering && !this.isEnded) this.pace();
   }
 
   onProgress(): void {
@@ -223,7 +236,6 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
 
   onRequestEnd(request: Http2Request): void {
     this.#requests.delete(request);
-    this.#throttled.delete(request);
     if (!this.hasRequest && !this.isEnded && !this.#isLingering) this.setDeadline(KEEP_ALIVE_MS);
   }
 
@@ -261,5 +273,8 @@ export class Http2Session extends HttpConnection implements ConnectionHandler, B
     this.connection.onSinkClosed();
     this.client.shutdown();
     this.setDeadline(LINGER_MS);
+    if (!this.isPaced) return;
+    this.isPaced = false;
+    this.client.readStart();
   }
 }

@@ -6,8 +6,18 @@ import type { ForwardedPeer } from '../passes/forwarded.ts';
 import type { Http2Connection } from './connection.ts';
 import type { Http2Request } from './http2-request.ts';
 
+/** Applies the bandwidth limits of a Service to responses. */
+export interface ResponsePacer {
+  /** Charges sent bytes. Returns whether the endpoint of the request may be read. Otherwise `resumeEndpoint` follows. */
+  mayRead(request: Http2Request, sentBytes: number): boolean;
+  /** Whether the request will be resumed when the limits allow this. */
+  waitsForBandwidth(request: Http2Request): boolean;
+  /** Charges the last bytes of a response. Above the limits of the connection, the client's next requests wait. */
+  endResponse(request: Http2Request, sentBytes: number): void;
+}
+
 /** The connection that carries the requests. */
-export interface Http2RequestOwner extends Pick<HttpConnection, 'startLog'> {
+export interface Http2RequestOwner extends Pick<HttpConnection, 'startLog'>, ResponsePacer {
   readonly connection: Http2Connection;
   readonly peer: ForwardedPeer;
   readonly ownUpstream: Upstream;
@@ -17,8 +27,6 @@ export interface Http2RequestOwner extends Pick<HttpConnection, 'startLog'> {
   currentWindow(): Window;
   /** Sends frames soon. */
   flush(): void;
-  /** Whether the endpoint of the request may be read. Otherwise `resumeEndpoint` follows. */
-  mayRead(request: Http2Request): boolean;
   /** Called when bytes of the request or its response have moved. */
   onProgress(): void;
   onRequestEnd(request: Http2Request): void;
