@@ -36,7 +36,7 @@ test('shortens the message about 10,000 invalid annotations to a kilobyte with a
   const annotations = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`weir.dev/k${i}`, '']));
   const wrong = translateFresh({ services: [service('a/web', { annotations }), service('b/ok')] });
   assert.equal(reasonOf(wrong, 'a/web'), 'InvalidAnnotation');
-  assert.match(messageOf(wrong, 'a/web'), /^annotation weir\.dev\/k0: .* and 999\d more$/);
+  assert.match(messageOf(wrong, 'a/web'), /^annotation weir\.dev\/k0 .* and 999\d more$/);
   assert.ok(bytesOf(statusOf(wrong, 'a/web')) < 4_096);
   assert.ok(bytesOf(wrong.problems) < 8_192);
   assert.equal(reasonOf(wrong, 'b/ok'), 'Accepted');
@@ -45,7 +45,7 @@ test('shortens the message about 10,000 invalid annotations to a kilobyte with a
 test('shortens the long name of an annotation in messages', () => {
   const annotations = { [`weir.dev/${'k'.repeat(200_000)}`]: 'x' };
   const wrong = translateFresh({ services: [service('a/web', { annotations })] });
-  assert.match(messageOf(wrong, 'a/web'), /^annotation weir\.dev\/k+…: "x" cannot be honoured/);
+  assert.match(messageOf(wrong, 'a/web'), /^annotation weir\.dev\/k+… cannot be honoured/);
 });
 
 test('counts thousands of invalid source ranges and refused ports instead of listing them', () => {
