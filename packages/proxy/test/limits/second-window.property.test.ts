@@ -95,7 +95,7 @@ test('rounds a share to a whole number, of which the least is 1, and admits noth
   }
 });
 
-test('a unit that is given back leaves room for another unit, once', () => {
+test('giveBack makes room for exactly one further unit', () => {
   const { cells, workers } = sharedWindows();
   const [first, second] = workers as [SecondWindow, SecondWindow];
   const now = 7n * SECOND;
