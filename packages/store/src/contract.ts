@@ -17,6 +17,7 @@ import type {
   UsageRow,
 } from '@weir/model/data-plane';
 import type { StoreError } from './errors.ts';
+import type { CallStatistics } from './redis/connection/call-statistics.ts';
 import type { PeriodLength } from './usage-periods.ts';
 
 export interface Store {
@@ -29,6 +30,8 @@ export interface Store {
   readonly connection: ConnectionState;
   /** Why `connection` is `away` and what the user can do; undefined in every other state. */
   readonly connectionError: StoreError | undefined;
+  /** What this process has measured of its calls; undefined for a store in memory. */
+  readonly statistics?: CallStatistics;
   /**
    * Calls `listener` at each change of `connection`; returns a function that removes the listener. When `connection` changes to `ready`,
    * the store may have lost all data that was written before.
