@@ -4,6 +4,7 @@ import type { ComparisonResult } from '../comparison/comparison-result.ts';
 import type { ControlResult } from '../control/control-result.ts';
 import type { FairnessResult } from '../fairness/fairness-result.ts';
 import type { HostileResult } from '../hostile/hostile-result.ts';
+import type { LimitsResult } from '../limits/limits-result.ts';
 import type { PropagationResult } from '../propagation/propagation-result.ts';
 import type { StartResult } from '../start/start-result.ts';
 import type { SubjectName } from '../subjects/subject.ts';
@@ -17,6 +18,7 @@ type ResultFile = {
   readonly hostile?: HostileResult;
   readonly control?: ControlResult;
   readonly propagation?: PropagationResult;
+  readonly limits?: LimitsResult;
   readonly start?: StartResult;
 };
 
