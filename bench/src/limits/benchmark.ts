@@ -64,5 +64,5 @@ async function measure(name: LimitSubjectName, options: LimitSubjectOptions, see
     await sleep(Math.max(0, beginsAt + 1_000 * phase.restartAt - performance.now()));
     await subject.restartLast();
   }
-  return running;
+  return await running;
 }
