@@ -108,8 +108,14 @@ describe('parseArguments', () => {
   });
 
   const mistakes: readonly (readonly [string[], RegExp])[] = [
-    [[], /^missing name of a benchmark: expected one of l4, l7, fairness, hostile, control, propagation, cutoff, start, soak$/],
-    [['l5'], /^invalid benchmark "l5": expected one of l4, l7, fairness, hostile, control, propagation, cutoff, start, soak$/],
+    [
+      [],
+      /^missing name of a benchmark: expected one of l4, l7, fairness, hostile, control, propagation, cutoff, start, soak$/,
+    ],
+    [
+      ['l5'],
+      /^invalid benchmark "l5": expected one of l4, l7, fairness, hostile, control, propagation, cutoff, start, soak$/,
+    ],
     [['l4', 'again'], /^unexpected argument "again"$/],
     [['l4', '--fast'], /^Unknown option '--fast'$/],
     [['l4', '--rounds'], /^Option '--rounds <value>' argument missing$/],

@@ -2,12 +2,19 @@
 // All programs of Weir are compiled, as in the images.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually, freePort, type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
+import {
+  eventually,
+  freePort,
+  type SpawnedProcess,
+  spawnProcess,
+  startTcpRelay,
+  type TcpRelay,
+  temporaryDirectory,
+} from '@weir/testkit';
 import { type ControlPlane, type Redis, startControlPlane, startRedis, waitForCustomResources } from '@weir/tools';
 import { monotonicMs } from '../measure/monotonic-clock.ts';
 import { REPOSITORY_ROOT } from '../report/run-metadata.ts';
 import { fleetObjects } from './fleet-objects.ts';
-import { type Link, startLink } from './link.ts';
 import { API_SERVER_ADDRESS, type BenchNode, ENDPOINT_NETWORK } from './topology.ts';
 
 export type CutoffFleet = AsyncDisposable & {
@@ -15,7 +22,7 @@ export type CutoffFleet = AsyncDisposable & {
   readonly cluster: ControlPlane;
   readonly redis: Redis;
   /** The path from the last proxy to Redis. */
-  readonly link: Link;
+  readonly redisRelay: TcpRelay;
   /** Starts processes; resolves when they are ready. A proxy without Redis is ready with the table of its state directory. */
   start(...parts: readonly Part[]): Promise<void>;
   stop(...parts: readonly Part[]): Promise<void>;
@@ -44,7 +51,7 @@ export async function startCutoffFleet(nodes: readonly BenchNode[]): Promise<Cut
   const [cluster, redis] = await Promise.all([startControlPlane({ host: API_SERVER_ADDRESS }), startRedis()]);
   cleanup.use(cluster);
   cleanup.use(redis);
-  const link = cleanup.use(await startLink(redis.port));
+  const redisRelay = cleanup.use(await startTcpRelay(redis.port));
   await cluster.kubectl('apply', '-f', CUSTOM_RESOURCES);
   await waitForCustomResources(cluster);
   for (const object of fleetObjects(nodes)) await cluster.apply(object);
@@ -71,7 +78,7 @@ export async function startCutoffFleet(nodes: readonly BenchNode[]): Promise<Cut
     if (part === 'controller')
       return { ...admin, WEIR_NAMESPACE: 'kube-system', WEIR_DEFAULT_TENANT_POLICY: policy, WEIR_DRAIN: '0s' };
     const own = { ...admin, WEIR_NODE: part, WEIR_WORKERS: '1', WEIR_STATE: join(directory.path, part) };
-    return part === nodes.at(-1)?.name ? { ...own, WEIR_REDIS_URL: link.url } : own;
+    return part === nodes.at(-1)?.name ? { ...own, WEIR_REDIS_URL: `redis://127.0.0.1:${redisRelay.port}` } : own;
   };
   const processes = cleanup.use(new AsyncDisposableStack());
   const running = new Map<Part, SpawnedProcess>();
@@ -93,7 +100,7 @@ export async function startCutoffFleet(nodes: readonly BenchNode[]): Promise<Cut
     });
   const started = cleanup.move();
   return {
-    ...{ nodes, cluster, redis, link },
+    ...{ nodes, cluster, redis, redisRelay },
     start: async (...parts) => void (await Promise.all(parts.map(start))),
     stop: async (...parts) => void (await signalAll(parts, 'SIGTERM')),
     kill: async (...parts) => void (await signalAll(parts, 'SIGKILL')),

@@ -1,3 +1,4 @@
+import { monotonicMs } from '../measure/monotonic-clock.ts';
 import type { RpcProcess } from '../processes/rpc.ts';
 import type { CommandRun, CutoffFleet } from './cutoff-fleet.ts';
 import type { CutoffScenarioName } from './options.ts';
@@ -52,12 +53,13 @@ export const TIMED_SCENARIOS: Readonly<Record<Exclude<CutoffScenarioName, 'resta
     away: [],
     async cutOff(fleet, clients) {
       const last = fleet.nodes.length - 1;
-      fleet.link.cut();
+      fleet.redisRelay.cut();
       const { startedAt, endedAt } = await fleet.weir(...SUSPEND);
       const others = fleet.nodes.map((_, index) => index).filter((index) => index !== last);
       const open = (await clients.call('readEnds', others, END_TIMEOUT_MS)).filter((each) => each.endedAt === null);
       if (open.length > 0) throw new Error(`${open.length} connections through proxies with Redis did not end`);
-      const restoredAt = await fleet.link.restore();
+      await fleet.redisRelay.restore();
+      const restoredAt = monotonicMs();
       return {
         startedAt: fleet.nodes.map((_, index) => (index === last ? restoredAt : undefined)),
         commandMs: endedAt - startedAt,

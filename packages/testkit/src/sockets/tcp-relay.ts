@@ -1,24 +1,21 @@
-// The network path between one proxy and Redis: a relay on loopback that the benchmark can cut.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { monotonicMs } from '../measure/monotonic-clock.ts';
 
-export type Link = AsyncDisposable & {
-  readonly url: string;
+export type TcpRelay = AsyncDisposable & {
+  readonly port: number;
   /** Resets all connections, and refuses new connections until `restore`. */
   cut(): void;
-  /** Returns the time on the machine's monotonic clock at which the path works again. */
-  restore(): Promise<number>;
+  restore(): Promise<void>;
 };
 
-/** Starts a relay to `port` on loopback. */
-export async function startLink(port: number): Promise<Link> {
+/** Starts a relay to `target` on loopback: a network path that a test can cut. */
+export async function startTcpRelay(target: number): Promise<TcpRelay> {
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
-    const redis = connect({ host: '127.0.0.1', port });
+    const upstream = connect({ host: '127.0.0.1', port: target });
     for (const [from, to] of [
-      [client, redis],
-      [redis, client],
+      [client, upstream],
+      [upstream, client],
     ] as const) {
       sockets.add(from);
       from.on('error', () => {}); // ignored: `close` follows
@@ -30,17 +27,16 @@ export async function startLink(port: number): Promise<Link> {
     }
   });
   await once(server.listen({ host: '127.0.0.1', port: 0 }), 'listening');
-  const own = (server.address() as AddressInfo).port;
+  const { port } = server.address() as AddressInfo;
   const cut = (): void => {
     server.close();
     for (const socket of sockets) socket.resetAndDestroy();
   };
   return {
-    url: `redis://127.0.0.1:${own}`,
+    port,
     cut,
     async restore() {
-      await once(server.listen({ host: '127.0.0.1', port: own }), 'listening');
-      return monotonicMs();
+      await once(server.listen({ host: '127.0.0.1', port }), 'listening');
     },
     async [Symbol.asyncDispose]() {
       cut();
