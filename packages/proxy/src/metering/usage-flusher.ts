@@ -66,6 +66,7 @@ export class UsageFlusher {
   #pendingResends = 1;
   /** Whether `writeJournal` has recorded the usage since the last `flush`. */
   #isRecorded = false;
+  #reportedAt: number | undefined;
   readonly #releasedSlots = new Map<string, number>();
   /** When the first slot of this incarnation was freed, in milliseconds of the monotonic clock; undefined if none was. */
   #firstFreedAt: number | undefined;
@@ -80,6 +81,11 @@ export class UsageFlusher {
 
   get incarnation(): number | undefined {
     return this.#incarnation;
+  }
+
+  /** The last time (milliseconds since the epoch) at which the ledger had all recorded usage; undefined if there was none yet. */
+  get reportedAt(): number | undefined {
+    return this.#reportedAt;
   }
 
   /**
@@ -239,15 +245,20 @@ export class UsageFlusher {
 
   async #send(life: number): Promise<void> {
     const { node, clock, store } = this.#options;
+    const startedAt = clock.now();
     const resends = this.#pastIncarnations.isReported ? this.#pendingResends : 0;
     const origin = { node, life, minute: minuteOf(clock.now()) };
     const report = resends > 0 ? fullReportFor(this.#journal, origin) : usageReportFor(this.#journal, origin);
-    if (report === undefined) return;
+    if (report === undefined) {
+      if (this.#pendingResends === 0) this.#reportedAt = startedAt;
+      return;
+    }
     const result = await store.usage.flush(report);
     switch (result.kind) {
       case 'accepted':
         this.#journal = acknowledgeReport(this.#journal, report);
         this.#pendingResends -= resends;
+        if (this.#pendingResends === 0) this.#reportedAt = startedAt;
         return;
       case 'seeding':
         // The store was wiped, and may have lost acknowledged usage.
