@@ -62,7 +62,7 @@ export abstract class HttpConnection
   protected readonly options: HttpConnectionOptions;
   /** The access log's record of the open request. Undefined if the request is not logged. */
   logged: LoggedRequest | undefined;
-  /** Whether the bandwidth limits do not let the next request begin. */
+  /** Whether no further request begins, see `pace`. */
   protected isPaced = false;
   /** Whether bytes of the open request are being read that are not counted yet. */
   protected hasUncountedBytes = false;
@@ -158,15 +158,17 @@ export abstract class HttpConnection
   onReadAllowed(direction: Direction): void {
     this.guarded(() => {
       if (direction === 'in') this.onEndpointReady();
-      else if (this.isPaced) this.#endPause();
-      else this.resumeEndpoints();
+      else this.#resumeResponses();
     });
   }
 
-  #endPause(): void {
+  /** To be called when the bandwidth limits and the client may let the client get more. */
+  #resumeResponses(): void {
+    if (this.isPaced && this.client.awaitsDrain) return;
+    const wasPaced = this.isPaced;
     this.isPaced = false;
     this.resumeEndpoints();
-    this.readNextRequests();
+    if (wasPaced) this.readNextRequests();
   }
 
   /** Reads the endpoints that the bandwidth limits have paused. */
@@ -174,10 +176,20 @@ export abstract class HttpConnection
     if (!this.client.awaitsDrain) this.endpointStream?.readStart();
   }
 
-  /** Lets no further request begin before the bandwidth limits let the client get more. Then calls `readNextRequests`. */
+  /**
+   * Lets no further request begin before the client takes more and the bandwidth limits let the client get more. Then calls
+   * `readNextRequests`.
+   */
   protected pace(): void {
     this.isPaced = true;
     this.client.readStop();
+  }
+
+  /** Charges the response. Lets the next request wait if the client has received too much or does not read its responses. */
+  protected paceAfterResponse(): void {
+    const maySend = this.chargeSent();
+    // Otherwise the answers to many small requests would wait in memory.
+    if (!maySend || this.client.awaitsDrain) this.pace();
   }
 
   /** Leaves the response unread while the bandwidth limits are exceeded. */
@@ -210,7 +222,7 @@ export abstract class HttpConnection
   onDrain(): void {
     if (this.#hasEnded) return;
     this.extendIdleDeadline();
-    if (this.maySend(0)) this.endpointStream?.readStart();
+    if (this.maySend(0)) this.#resumeResponses();
   }
 
   onClose(_stream: TcpStream, code: string | undefined): void {

@@ -332,7 +332,7 @@ export class HttpSession
     flush(this);
     if (this.isEnded) return;
     this.completeLog(reason);
-    if (!this.chargeSent()) this.pace();
+    this.paceAfterResponse();
     if (this.#current.closesAfterResponse || this.#phase === 'body') this.#linger();
     else this.#startNextRequest();
   }
