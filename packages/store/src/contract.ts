@@ -13,6 +13,7 @@ import type {
   TablePosition,
 } from '@weir/model/data-plane';
 import type { StoreError } from './errors.ts';
+import type { CallStatistics } from './redis/connection/call-statistics.ts';
 import type { Incarnation, UsageStore } from './usage-contract.ts';
 
 export type * from './usage-contract.ts';
@@ -27,6 +28,8 @@ export interface Store {
   readonly connection: ConnectionState;
   /** Why `connection` is `away` and what the user can do; undefined in every other state. */
   readonly connectionError: StoreError | undefined;
+  /** What this process has measured of its calls; undefined for a store in memory. */
+  readonly statistics?: CallStatistics;
   /**
    * Calls `listener` at each change of `connection`; returns a function that removes the listener. When `connection` changes to `ready`,
    * the store may have lost all data that was written before.

@@ -22,8 +22,15 @@ const shown = new Set(
     .flatMap(({ expr }) => expr.match(/weir_\w+/g) ?? [])
     .map((name) => name.replace(/_bucket$/, '')),
 );
-/** Metrics of the proxy that the dashboard uses. The tests of the proxy check that these metrics exist. */
-const proxyMetrics = ['weir_table_propagation_seconds', 'weir_proxy_event_loop_delay_seconds'];
+/** Metrics of the store and of the proxy that the dashboard uses. e2e/test/chart/monitoring.test.ts checks that these metrics exist. */
+const otherMetrics = [
+  'weir_table_propagation_seconds',
+  'weir_proxy_event_loop_delay_seconds',
+  'weir_store_call_duration_seconds',
+  'weir_store_call_errors_total',
+  'weir_store_reconnects_total',
+  'weir_usage_backlog_seconds',
+];
 
 describe('the dashboard of the control plane', () => {
   test('shows every metric of the controller, and no unknown metric', async () => {
@@ -32,7 +39,7 @@ describe('the dashboard of the control plane', () => {
     const text = await metrics.render();
     const registered = [...text.matchAll(/^# TYPE (weir_controller_\w+) /gm)].map(([, name]) => name ?? '');
     assert.ok(registered.length > 10);
-    assert.deepEqual([...shown].sort(), [...registered, ...proxyMetrics].sort());
+    assert.deepEqual([...shown].sort(), [...registered, ...otherMetrics].sort());
   });
 
   test('has no overlapping panels, and no panel outside the grid', () => {

@@ -117,6 +117,11 @@ export function usageReportFor(
   return slots.length === 0 ? undefined : { ...incarnation, slots };
 }
 
+/** Returns the number of points that the ledger has not acknowledged. */
+export function unacknowledgedPoints(journal: Journal): number {
+  return [...journal.slots.values()].reduce((sum, { points }) => sum + points.length, 0);
+}
+
 /**
  * Returns the journal without the points that the ledger accepted with `report`. Points that were recorded after the report was built stay.
  */

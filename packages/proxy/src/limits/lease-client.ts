@@ -139,6 +139,12 @@ export class LeaseClient {
     );
   }
 
+  /** The number of leases whose share the store should hear of now. Grows to the number of all leases while the store is unreachable. */
+  get pendingExchanges(): number {
+    const now = this.#options.clock.monotonic();
+    return [...this.#leases()].filter(({ lease }) => lease.isDue(now)).length + this.#returned.size;
+  }
+
   /** What an operator should know about the leases; undefined if there is no problem. */
   get warning(): string | undefined {
     return this.#isForbidden ? FORBIDDEN_WARNING : undefined;

@@ -1,4 +1,11 @@
-import { acknowledgeReport, type Journal, minuteOf, type UsageReport, usageReportFor } from '@weir/model/data-plane';
+import {
+  acknowledgeReport,
+  type Journal,
+  minuteOf,
+  type UsageReport,
+  unacknowledgedPoints,
+  usageReportFor,
+} from '@weir/model/data-plane';
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import { type Store, StoreError } from '@weir/store';
 import { type IncarnationFile, type IncarnationRecord, type JournalFiles, journalFileName } from './journal-files.ts';
@@ -75,6 +82,11 @@ export class PastIncarnations {
   /** Whether the ledger has accepted all usage of the past incarnations since the last call of `resendAll`. */
   get isReported(): boolean {
     return this.#incarnations.every(({ resendAt }) => resendAt > 0);
+  }
+
+  /** The number of points that the ledger has not acknowledged. */
+  get unacknowledgedPoints(): number {
+    return this.#incarnations.reduce((sum, { record }) => sum + unacknowledgedPoints(record.journal), 0);
   }
 
   async #flushOne(past: PastIncarnation): Promise<void> {

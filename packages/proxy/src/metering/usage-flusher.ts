@@ -13,6 +13,7 @@ import {
   type SlotReading,
   slotKey,
   type UsageReport,
+  unacknowledgedPoints,
   usageReportFor,
   ZERO_COUNTERS,
 } from '@weir/model/data-plane';
@@ -37,6 +38,12 @@ const FORMER_OWNER_TTL_MS = 6 * 24 * 3_600_000;
 const WRITE_TIME_DIVISOR = 20;
 /** Used by a proxy without a state directory. Neither writes nor removes files. */
 const NO_FILES = { write: async (): Promise<void> => undefined, remove: async (): Promise<void> => undefined };
+
+export interface UsageBacklog {
+  readonly points: number;
+  /** How long ago the ledger last had all usage that was recorded; 0 if the ledger has all usage. */
+  readonly ageMs: number;
+}
 
 export interface UsageFlusherOptions {
   readonly node: string;
@@ -67,6 +74,8 @@ export class UsageFlusher {
   /** Whether `writeJournal` has recorded the usage since the last `flush`. */
   #isRecorded = false;
   readonly #releasedSlots = new Map<string, number>();
+  /** When the ledger last had all usage that was recorded, in milliseconds of the monotonic clock. */
+  #completeAt: number;
   /** When the first slot of this incarnation was freed, in milliseconds of the monotonic clock; undefined if none was. */
   #firstFreedAt: number | undefined;
 
@@ -75,11 +84,19 @@ export class UsageFlusher {
     this.#pastIncarnations =
       options.state?.pastIncarnations ?? new PastIncarnations([], { ...options, files: NO_FILES });
     this.#minNextIncarnation = options.highestIncarnation + 1;
+    this.#completeAt = options.clock.monotonic();
     this.#file = unnumberedJournalFileName();
   }
 
   get incarnation(): number | undefined {
     return this.#incarnation;
+  }
+
+  /** The usage that the ledger has not acknowledged: the number of points, and since when the ledger lacks usage. */
+  get backlog(): UsageBacklog {
+    const points = unacknowledgedPoints(this.#journal) + this.#pastIncarnations.unacknowledgedPoints;
+    const ageMs = points === 0 ? 0 : this.#options.clock.monotonic() - this.#completeAt;
+    return { points, ageMs };
   }
 
   /**
@@ -103,7 +120,8 @@ export class UsageFlusher {
     this.#isRecorded = false;
     await this.#pastIncarnations.flush();
     const life = this.#incarnation ?? (await this.#beginIncarnation());
-    await this.#send(life);
+    const recordedAt = this.#options.clock.monotonic();
+    if (await this.#send(life)) this.#completeAt = recordedAt;
   }
 
   /**
@@ -237,24 +255,26 @@ export class UsageFlusher {
     return life;
   }
 
-  async #send(life: number): Promise<void> {
+  /** Sends what the ledger has not acknowledged. Returns whether the ledger has all usage that was recorded when the call began. */
+  async #send(life: number): Promise<boolean> {
     const { node, clock, store } = this.#options;
     const resends = this.#pastIncarnations.isReported ? this.#pendingResends : 0;
     const origin = { node, life, minute: minuteOf(clock.now()) };
     const report = resends > 0 ? fullReportFor(this.#journal, origin) : usageReportFor(this.#journal, origin);
-    if (report === undefined) return;
+    if (report === undefined) return this.#pastIncarnations.isReported;
     const result = await store.usage.flush(report);
     switch (result.kind) {
       case 'accepted':
         this.#journal = acknowledgeReport(this.#journal, report);
         this.#pendingResends -= resends;
-        return;
+        return this.#pastIncarnations.isReported;
       case 'seeding':
         // The store was wiped, and may have lost acknowledged usage.
         if (this.#pendingResends === 0) this.resendAll();
-        return;
+        return false;
       case 'folded':
         this.#onFolded(report);
+        return false;
     }
   }
 

@@ -6,6 +6,7 @@ import type { DescriptorCounter } from '../limits/descriptor-count.ts';
 import type { LeaseClient } from '../limits/lease-client.ts';
 import { ACTIVE, CONNECTIONS, RECEIVED, REFUSAL_COLUMNS, REFUSAL_REASONS, SENT } from '../metering/counters.ts';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
+import type { UsageFlusher } from '../metering/usage-flusher.ts';
 import type { ProxySettings } from '../supervisor/proxy-settings.ts';
 import type { PropagationLatency } from '../supervisor/table/propagation.ts';
 import type { TableDistributor } from '../supervisor/table/table-distributor.ts';
@@ -29,17 +30,19 @@ export interface ProxyMetricsSources {
   readonly pool: WorkerPool;
   readonly descriptors: DescriptorCounter;
   readonly leases: LeaseClient;
+  readonly flusher: Pick<UsageFlusher, 'backlog'>;
   /** Quantiles of the main thread's event loop delay in seconds, in the order of `DELAY_QUANTILES`. */
   readonly delaySeconds: Float64Array;
 }
 
 export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
-  const { settings, slots, table, propagation, health, pool, descriptors, leases, delaySeconds } = sources;
+  const { settings, slots, table, propagation, health, pool, descriptors, leases, flusher, delaySeconds } = sources;
   const { version, transport, log, store } = settings;
   const metrics = createMetrics({ log, processMetrics: 'on', openDescriptors: () => descriptors.open });
   const column = (index: number) => () => perSlot(slots, index);
 
   addStoreMetrics(metrics, () => store);
+  addBacklogMetrics(metrics, { leases, flusher });
   metrics.collectGauge({
     name: 'weir_proxy_info',
     help: 'Always 1. The labels contain the version of the proxy and the transport that its workers use.',
@@ -136,6 +139,28 @@ export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
   });
   addWorkerMetrics(metrics, pool);
   return metrics;
+}
+
+/** The work that waits for Redis. */
+function addBacklogMetrics(
+  metrics: Metrics,
+  { leases, flusher }: Pick<ProxyMetricsSources, 'leases' | 'flusher'>,
+): void {
+  metrics.collectGauge({
+    name: 'weir_usage_backlog_points',
+    help: 'Points of usage (one for each Service, tenant and minute) that the ledger in Redis has not acknowledged.',
+    collect: () => [{ labels: {}, value: flusher.backlog.points }],
+  });
+  metrics.collectGauge({
+    name: 'weir_usage_backlog_seconds',
+    help: 'How long ago the ledger in Redis had all usage of this proxy; 0 if the ledger has all usage.',
+    collect: () => [{ labels: {}, value: flusher.backlog.ageMs / 1000 }],
+  });
+  metrics.collectGauge({
+    name: 'weir_lease_exchanges_pending',
+    help: 'Shares of limits that this proxy should exchange with Redis now.',
+    collect: () => [{ labels: {}, value: leases.pendingExchanges }],
+  });
 }
 
 /**

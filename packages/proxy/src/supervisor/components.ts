@@ -247,7 +247,7 @@ export function createComponents(
     heartbeat: () => status.heartbeat,
   });
   const admin: AdminPort | undefined = createProxyAdmin(settings, {
-    metricsSources: { settings, slots, table, propagation, health, pool, descriptors, leases, delaySeconds },
+    metricsSources: { settings, slots, table, propagation, health, pool, descriptors, leases, flusher, delaySeconds },
     ready,
     view: () => status.view,
     isOtherProxyServing: () => takeover.isOtherProxyServing,

@@ -280,6 +280,7 @@ test('proxies keep their last shares while the store is away, and move them agai
     before,
   );
   assert.ok(before.every((share) => share >= 1));
+  for (const { client } of fleet.proxies.values()) assert.equal(client.pendingExchanges, 1);
   assert.ok(sumOf(admitted) <= 20.1 * LIMIT);
   fleet.store.faults.comeBack();
   for (const { client } of fleet.proxies.values()) client.onStoreReady();

@@ -71,3 +71,40 @@ for (const failing of ['write', 'remove'] as const) {
     assert.deepEqual(files, [`usage-${flusher.incarnation}.json`]);
   });
 }
+
+test('reports how long the ledger has lacked usage, and how many points wait', async (t) => {
+  const clock = new ManualClock();
+  const store = new MemoryStore({ clock });
+  await store.usage.seed({ months: [], bases: [] });
+  const slots = new SlotRegistry();
+  const blocks = slots.createBlocks();
+  slots.addWorker(1, blocks);
+  const { index } = slots.assign({ service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web' });
+  const row = counterRow(blocks, index);
+  const flusher = new UsageFlusher({
+    node: 'a',
+    store,
+    slots,
+    clock,
+    log: silentLogger(),
+    highestIncarnation: 0,
+    state: undefined,
+    onIncarnation: () => undefined,
+  });
+  row[RECEIVED] = 10;
+  await flusher.flush();
+  assert.deepEqual(flusher.backlog, { points: 0, ageMs: 0 });
+
+  store.faults.goAway();
+  t.after(() => store.close());
+  for (let minute = 1; minute <= 3; minute += 1) {
+    await clock.advance(60_000);
+    row[RECEIVED] = 10 + minute;
+    await assert.rejects(flusher.flush(), { code: 'AWAY' });
+  }
+  assert.deepEqual(flusher.backlog, { points: 3, ageMs: 180_000 });
+
+  store.faults.comeBack();
+  await flusher.flush();
+  assert.deepEqual(flusher.backlog, { points: 0, ageMs: 0 });
+});

@@ -3,7 +3,7 @@
 // that a new or removed report does not move other reports.
 import { createHash } from 'node:crypto';
 import { hashText, type ListenerReport } from '@weir/model/data-plane';
-import type { RedisConnection } from './connection/redis-connection.ts';
+import type { RedisCalls } from './connection/redis-connection.ts';
 
 export interface ListenerChunks {
   readonly listeners: readonly ListenerReport[];
@@ -89,10 +89,10 @@ interface CachedReports {
 
 /** Caches the listener reports of proxies. Reads only changed chunks, and returns the same array while a proxy's reports are unchanged. */
 export class ListenerReportCache {
-  readonly #connection: RedisConnection;
+  readonly #connection: RedisCalls;
   readonly #reportsByKey = new Map<string, CachedReports>();
 
-  constructor(connection: RedisConnection) {
+  constructor(connection: RedisCalls) {
     this.#connection = connection;
   }
 

@@ -62,15 +62,16 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     throw error;
   }
   return {
-    table: new RedisTable(connection, {
+    table: new RedisTable(connection.callsOf('table'), {
       keys,
       keyReader: new PrivateKeyReader({ keys, access, log, where: target.displayName }),
       retention: { revisions: keptRevisions, bytes: keptBytes },
     }),
-    heartbeats: new RedisHeartbeats(connection, keys),
-    usage: new RedisUsage(connection, keys, clock),
-    suspensions: new RedisSuspensions(connection, keys),
-    leases: new RedisLeases(connection, keys),
+    heartbeats: new RedisHeartbeats(connection.callsOf('heartbeats'), keys),
+    usage: new RedisUsage(connection.callsOf('usage'), keys, clock),
+    suspensions: new RedisSuspensions(connection.callsOf('suspensions'), keys),
+    leases: new RedisLeases(connection.callsOf('leases'), keys),
+    statistics: connection.statistics,
     get connection(): ConnectionState {
       return connection.status.state;
     },

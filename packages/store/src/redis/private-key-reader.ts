@@ -11,7 +11,7 @@ import { type JoinedCertificate, withPrivateKey } from './table-codec.ts';
 export type PrivateKeyAccess = 'read' | 'none';
 
 /**
- * Runs `send` on a connection. `RedisConnection.call` also maps errors to `StoreError`s; the function that a follower passes leaves errors
+ * Runs `send` on a connection. `RedisCalls.call` also maps errors to `StoreError`s; the function that a follower passes leaves errors
  * unchanged.
  */
 export type RedisCaller = <T>(send: (redis: Redis) => Promise<T>) => Promise<T>;

@@ -10,7 +10,7 @@ import type { Revision, TableSnapshot } from '../contract.ts';
 import { StoreError } from '../errors.ts';
 import { describePosition, isNext, isSamePosition } from '../position.ts';
 import { runTransaction } from './connection/pipeline.ts';
-import type { RedisConnection } from './connection/redis-connection.ts';
+import type { RedisCalls } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
 import { PageSize } from './page-size.ts';
 import type { PrivateKeyJoiner, RedisCaller } from './private-key-reader.ts';
@@ -32,7 +32,7 @@ const MAX_READ_ATTEMPTS = 5;
 const MAX_KEY_ROUNDS = 5;
 
 export interface TableSource {
-  readonly connection: RedisConnection;
+  readonly connection: RedisCalls;
   readonly keys: Keys;
   readonly keyReader: PrivateKeyJoiner;
 }

@@ -4,18 +4,18 @@ import { compareHeartbeats } from '../comparators.ts';
 import type { HeartbeatStore } from '../contract.ts';
 import { HEARTBEAT_TTL_MS } from '../limits.ts';
 import { runPipeline, runTransaction } from './connection/pipeline.ts';
-import type { RedisConnection } from './connection/redis-connection.ts';
+import type { RedisCalls } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
 import { chunkListeners, type ListenerChunks, ListenerReportCache } from './listener-chunks.ts';
 
 export class RedisHeartbeats implements HeartbeatStore {
-  readonly #connection: RedisConnection;
+  readonly #connection: RedisCalls;
   readonly #keys: Keys;
   readonly #listenerCache: ListenerReportCache;
   /** The listener chunks that Redis holds since the last successful write, by the proxy's key. A process may run several proxies. */
   readonly #lastSentByKey = new Map<string, ListenerChunks>();
 
-  constructor(connection: RedisConnection, keys: Keys) {
+  constructor(connection: RedisCalls, keys: Keys) {
     this.#connection = connection;
     this.#keys = keys;
     this.#listenerCache = new ListenerReportCache(connection);

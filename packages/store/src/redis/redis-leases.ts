@@ -1,21 +1,18 @@
 import assert from 'node:assert/strict';
 import type { ShareClaim } from '@weir/model/data-plane';
-import { errorMessage } from '@weir/runtime';
 import type { Incarnation, LeaseExchange, LeaseGrant, LeaseName, LeaseRequest, LeaseStore } from '../contract.ts';
 import { StoreError } from '../errors.ts';
 import { LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS, MAX_LEASES_PER_EXCHANGE } from '../limits.ts';
 import { runPipeline } from './connection/pipeline.ts';
-import type { RedisConnection } from './connection/redis-connection.ts';
-import { isPermissionDenied } from './connection/redis-errors.ts';
-import { runScript } from './connection/scripts.ts';
+import type { RedisCalls } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
 import { memberFor, parseMember } from './redis-heartbeats.ts';
 
 export class RedisLeases implements LeaseStore {
-  readonly #connection: RedisConnection;
+  readonly #connection: RedisCalls;
   readonly #keys: Keys;
 
-  constructor(connection: RedisConnection, keys: Keys) {
+  constructor(connection: RedisCalls, keys: Keys) {
     this.#connection = connection;
     this.#keys = keys;
   }
@@ -24,14 +21,9 @@ export class RedisLeases implements LeaseStore {
     assert.ok(requests.length <= MAX_LEASES_PER_EXCHANGE, 'too many leases in one exchange');
     const { leaseOpen, leaseMembers, lease } = this.#keys;
     const times = [LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS];
-    const script = {
-      keys: [leaseOpen, leaseMembers, ...requests.map(lease)],
-      args: [memberFor(node, life), sequence, mayRaise ? 1 : 0, ...times, ...requests.flatMap(encodeRequest)],
-    };
-    const reply = await this.#connection.call((redis) =>
-      runScript(redis, 'exchange-leases', script).catch(deniedOrThrow),
-    );
-    if (reply instanceof StoreError) throw reply;
+    const keys = [leaseOpen, leaseMembers, ...requests.map(lease)];
+    const args = [memberFor(node, life), sequence, mayRaise ? 1 : 0, ...times, ...requests.flatMap(encodeRequest)];
+    const reply = await this.#connection.run('exchange-leases', keys, args).catch(throwForbidden);
     return (reply as string[]).map(decodeGrant);
   }
 
@@ -64,12 +56,10 @@ export class RedisLeases implements LeaseStore {
   }
 }
 
-function deniedOrThrow(thrown: unknown): StoreError {
-  if (!isPermissionDenied(thrown)) throw thrown;
-  return new StoreError(
-    'FORBIDDEN',
-    `Redis does not permit leases (${errorMessage(thrown)}); extend the ACL of the user`,
-  );
+/** Rethrows an error of `exchange-leases`. A user without the right to leases gets FORBIDDEN, because all other calls work. */
+function throwForbidden(thrown: unknown): never {
+  const isDenied = thrown instanceof StoreError && thrown.message.includes('(NOPERM ');
+  throw isDenied ? new StoreError('FORBIDDEN', thrown.message) : thrown;
 }
 
 function encodeRequest({ limit, held, wanted, claim }: LeaseRequest): (string | number)[] {

@@ -5,7 +5,7 @@ import type { SuspensionAuditRecord, SuspensionRelease, SuspensionState, Suspens
 import { AUDIT_PAGE_SIZE, AUDIT_RETENTION_MS, MAX_AUDIT_RECORDS } from '../limits.ts';
 import { decodeRelease, decodeSuspension, encodeSuspension } from '../suspension-codec.ts';
 import { runTransaction } from './connection/pipeline.ts';
-import type { RedisConnection } from './connection/redis-connection.ts';
+import type { RedisCalls } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
 
 /**
@@ -19,12 +19,12 @@ const POLL_INTERVAL_MS = 500;
 const AUDIT_BOUNDS = [AUDIT_RETENTION_MS, MAX_AUDIT_RECORDS] as const;
 
 export class RedisSuspensions implements SuspensionStore {
-  readonly #connection: RedisConnection;
+  readonly #connection: RedisCalls;
   readonly #keys: Keys;
   /** The highest sequence that this process has seen. Later sequences are higher, even if the store was wiped. */
   #highestSequence = 0;
 
-  constructor(connection: RedisConnection, keys: Keys) {
+  constructor(connection: RedisCalls, keys: Keys) {
     this.#connection = connection;
     this.#keys = keys;
   }

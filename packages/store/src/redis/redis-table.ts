@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { RoutingTable, TablePosition } from '@weir/model/data-plane';
 import type { PublishRequest, PublishResult, Revision, TableMeta, TableSnapshot, TableStore } from '../contract.ts';
 import { MAX_CHANGES_PER_REVISION } from '../limits.ts';
-import type { RedisConnection } from './connection/redis-connection.ts';
+import type { RedisCalls } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
 import type { PrivateKeyJoiner } from './private-key-reader.ts';
 import { readPartialTable, readRevisions, readTable, type TableSource } from './read-table.ts';
@@ -22,7 +22,7 @@ export interface RedisTableOptions {
 }
 
 export class RedisTable implements TableStore {
-  readonly #connection: RedisConnection;
+  readonly #connection: RedisCalls;
   readonly #keys: Keys;
   readonly #keyReader: PrivateKeyJoiner;
   readonly #retention: ChangeRetention;
@@ -30,7 +30,7 @@ export class RedisTable implements TableStore {
   #highestLeader = 0;
   #highestEpoch = 0;
 
-  constructor(connection: RedisConnection, { keys, keyReader, retention }: RedisTableOptions) {
+  constructor(connection: RedisCalls, { keys, keyReader, retention }: RedisTableOptions) {
     this.#connection = connection;
     this.#keys = keys;
     this.#keyReader = keyReader;

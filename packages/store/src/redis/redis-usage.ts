@@ -10,7 +10,7 @@ import { compareUsageBases, compareUsageRows } from '../comparators.ts';
 import type { FlushResult, Incarnation, SeriesPoint, SeriesQuery, UsageSeed, UsageStore } from '../contract.ts';
 import { blocksKeptAt, monthOfPeriod, type PeriodLength, type PointPosition, positionOf } from '../usage-periods.ts';
 import { runPipeline, runTransaction } from './connection/pipeline.ts';
-import type { RedisConnection } from './connection/redis-connection.ts';
+import type { RedisCalls } from './connection/redis-connection.ts';
 import { foldGoneServices } from './fold-services.ts';
 import type { Keys } from './keys.ts';
 import { moveSums } from './move-sums.ts';
@@ -27,8 +27,8 @@ import {
 
 const MAX_EXPORT_ATTEMPTS = 5;
 
-/** The part of `RedisConnection` that the ledger uses. Tests replace this part. */
-export type UsageConnection = Pick<RedisConnection, 'call' | 'run'>;
+/** The part of `RedisCalls` that the ledger uses. Tests replace this part. */
+export type UsageConnection = Pick<RedisCalls, 'call' | 'run'>;
 
 export class RedisUsage implements UsageStore {
   readonly #connection: UsageConnection;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ListenerReport } from '@weir/model';
-import type { RedisConnection } from '../../src/redis/connection/redis-connection.ts';
+import type { RedisCalls } from '../../src/redis/connection/redis-connection.ts';
 import { chunkListeners, ListenerReportCache } from '../../src/redis/listener-chunks.ts';
 
 describe('chunkListeners', () => {
@@ -68,7 +68,7 @@ function report(index: number): ListenerReport {
 type Hash = Readonly<Record<string, string>>;
 
 /** Returns a test double of a connection. At each call, the proxy's hash is `currentHash()`. */
-function connectionTo(currentHash: () => Hash): RedisConnection {
+function connectionTo(currentHash: () => Hash): RedisCalls {
   const redis = {
     hgetall: async () => currentHash(),
     hget: async (_key: string, field: string) => currentHash()[field] ?? null,
@@ -78,7 +78,7 @@ function connectionTo(currentHash: () => Hash): RedisConnection {
     },
   };
   const connection = { call: (ask: (client: typeof redis) => unknown) => ask(redis) };
-  return connection as unknown as RedisConnection;
+  return connection as unknown as RedisCalls;
 }
 
 function hashAt(index: number): Hash {

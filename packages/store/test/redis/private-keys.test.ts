@@ -222,7 +222,11 @@ describe('private keys in Redis', requireProgram('redis'), () => {
         return reader.join(call, certificates);
       },
     };
-    return new RedisTable(connection, { keys, keyReader, retention: { revisions: 100, bytes: 1_000_000 } });
+    return new RedisTable(connection.callsOf('table'), {
+      keys,
+      keyReader,
+      retention: { revisions: 100, bytes: 1_000_000 },
+    });
   }
 
   async function contentIn(key: string): Promise<string> {

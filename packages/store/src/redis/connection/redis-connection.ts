@@ -2,6 +2,7 @@ import { backoffMs, type Clock, errorMessage, formatHostPort, type HostPort, typ
 import { Redis } from 'ioredis';
 import { ConnectionStatus } from '../../connection-status.ts';
 import { StoreError } from '../../errors.ts';
+import { type CallName, CallStatistics, type StorePart } from './call-statistics.ts';
 import { createShortLivedClient, redisOptionsFor } from './client-options.ts';
 import { createServerFinder } from './find-server.ts';
 import { isProgrammingError, isServerReplaced, storeErrorFor } from './redis-errors.ts';
@@ -20,7 +21,30 @@ export interface RedisConnectionOptions {
   readonly timeoutMs: number;
 }
 
+/** The connection as one part of the store uses it. */
+export interface RedisCalls {
+  /** Runs `send` and returns the reply. Rejects with the original error if the error is a bug of Weir, otherwise with a `StoreError`. */
+  call<T>(send: (redis: Redis) => Promise<T>): Promise<T>;
+  /** Runs a Lua script. The script's header describes keys, arguments and result. */
+  run(script: ScriptName, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
+  /**
+   * Calls `use` with a dedicated connection for blocking commands and yields its values, until `use` ends, `signal` aborts or the store
+   * closes. The connection does not reconnect: throws AWAY when the connection is lost.
+   */
+  withDedicatedConnection<T>(signal: AbortSignal, use: (redis: Redis) => AsyncIterable<T>): AsyncGenerator<T>;
+}
+
 const RECONNECT_BACKOFF = { minMs: 50, maxMs: 2_000 };
+/** How many times the ceiling of the first wait is doubled: the first wait is at most 800 ms. */
+const FIRST_WAIT_DOUBLINGS = 3;
+
+/**
+ * Returns how long to wait before the next attempt to connect, after `failures` attempts in a row have failed or after the connection was
+ * lost (1). The first wait is already spread over most of a second, because all proxies of a fleet lose Redis at the same moment.
+ */
+export function reconnectDelayMs(failures: number, random: () => number): number {
+  return backoffMs(failures + FIRST_WAIT_DOUBLINGS, { ...RECONNECT_BACKOFF, random });
+}
 
 /**
  * One connection for calls, and dedicated connections for blocking commands. The connection for calls reconnects by itself. While the
@@ -30,12 +54,14 @@ const RECONNECT_BACKOFF = { minMs: 50, maxMs: 2_000 };
  */
 export class RedisConnection {
   readonly status: ConnectionStatus = new ConnectionStatus('connecting');
+  readonly statistics: CallStatistics = new CallStatistics();
   readonly #options: RedisConnectionOptions;
   readonly #redis: Redis;
   readonly #closed = new AbortController();
   /** The server that was found at the last connect of the connection for calls. */
   #server: HostPort | undefined;
   #failures = 0;
+  #hasBeenReady = false;
   #lastError: unknown;
   #droppedStream: Redis['stream'] | undefined;
 
@@ -49,7 +75,7 @@ export class RedisConnection {
         this.#server = await findServer();
         return this.#server;
       }),
-      retryStrategy: () => backoffMs(++this.#failures, { ...RECONNECT_BACKOFF, random }),
+      retryStrategy: () => reconnectDelayMs(++this.#failures, random),
     });
     defineScripts(this.#redis);
     this.#redis.on('error', (error) => {
@@ -71,29 +97,33 @@ export class RedisConnection {
     });
   }
 
-  /** Runs `send` and returns the reply. Rejects with the original error if the error is a bug of Weir, otherwise with a `StoreError`. */
-  async call<T>(send: (redis: Redis) => Promise<T>): Promise<T> {
+  /** Returns the connection for one part of the store, whose plain commands are measured as `part`. */
+  callsOf(part: StorePart): RedisCalls {
+    return {
+      call: (send) => this.#call(part, send),
+      run: (script, keys, args) => this.#call(script, (redis) => runScript(redis, script, { keys, args })),
+      withDedicatedConnection: (signal, use) => this.#withDedicatedConnection(signal, use),
+    };
+  }
+
+  async #call<T>(name: CallName, send: (redis: Redis) => Promise<T>): Promise<T> {
     this.#assertReady();
+    const { clock } = this.#options;
+    const startedAt = clock.monotonic();
     try {
-      return await this.#withTimeout(send(this.#redis));
+      const reply = await this.#withTimeout(send(this.#redis));
+      this.statistics.record(name, clock.monotonic() - startedAt);
+      return reply;
     } catch (thrown) {
       if (isProgrammingError(thrown)) throw thrown;
       const error = this.#errorFor(thrown);
+      this.statistics.record(name, clock.monotonic() - startedAt, error.code);
       if (error.code === 'AWAY') this.#drop(error);
       throw error;
     }
   }
 
-  /** Runs a Lua script. The script's header describes keys, arguments and result. */
-  run(script: ScriptName, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    return this.call((redis) => runScript(redis, script, { keys, args }));
-  }
-
-  /**
-   * Calls `use` with a dedicated connection for blocking commands and yields its values, until `use` ends, `signal` aborts or the store
-   * closes. The connection does not reconnect: throws AWAY when the connection is lost.
-   */
-  async *withDedicatedConnection<T>(signal: AbortSignal, use: (redis: Redis) => AsyncIterable<T>): AsyncGenerator<T> {
+  async *#withDedicatedConnection<T>(signal: AbortSignal, use: (redis: Redis) => AsyncIterable<T>): AsyncGenerator<T> {
     if (signal.aborted) return;
     this.#assertReady();
     const server = this.#server;
@@ -140,6 +170,8 @@ export class RedisConnection {
     this.#lastError = undefined;
     if (this.status.state === 'closed') return;
     log.info({ redis: this.#serverName }, 'Redis is ready');
+    if (this.#hasBeenReady) this.statistics.recordReconnect();
+    this.#hasBeenReady = true;
     this.status.set('ready', undefined);
   }
 
