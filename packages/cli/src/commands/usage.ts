@@ -19,7 +19,8 @@ Examples:
                                          one Service, minute by minute
 
 IN counts the bytes that clients sent (receivedBytes), OUT the bytes that clients received (sentBytes).
-5XX is the share of the HTTP requests that were answered with a status of 500 to 599.`;
+5XX is the share of the HTTP requests that were answered with a status of 500 to 599. REFUSED counts connections, UDP flows and
+HTTP requests that were refused.`;
 
 interface UsageOptions extends ServerOptions, SeriesOptions {
   readonly month?: string;
@@ -33,7 +34,9 @@ export function addUsage(program: Command, { terminal }: CommandContext): void {
       'show bytes, connections and requests of a month, and the monthly traffic limit; or a series over time',
     )
     .argument('[tenant]', 'show only this tenant; of a series also NAMESPACE/SERVICE')
-    .addOption(new Option('--month <yyyy-mm>', 'month in UTC (default: the current month)').argParser(parseMonth))
+    .addOption(new Option('--month <yyyy-mm>', 'month in UTC (default: the current month)').argParser(parseMonth));
+  for (const option of seriesOptions()) command.addOption(option);
+  command
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', EXAMPLES)
@@ -45,7 +48,6 @@ export function addUsage(program: Command, { terminal }: CommandContext): void {
       const data = await client.get<ItemList<UsageItem>>('/api/v1/usage', { tenant, month: options.month });
       printResult(terminal, options.output, { data, table: () => usageText(data.items) });
     });
-  for (const option of seriesOptions()) command.addOption(option);
 }
 
 function parseMonth(text: string): string {
