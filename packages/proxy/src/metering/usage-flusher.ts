@@ -73,6 +73,7 @@ export class UsageFlusher {
   #pendingResends = 1;
   /** Whether `writeJournal` has recorded the usage since the last `flush`. */
   #isRecorded = false;
+  #reportedAt: number | undefined;
   readonly #releasedSlots = new Map<string, number>();
   /** Why the store refused the last report; undefined if it took the report or was unreachable. */
   #refusal: string | undefined;
@@ -101,6 +102,11 @@ export class UsageFlusher {
     );
   }
 
+  /** The last time (milliseconds since the epoch) at which the ledger had all recorded usage; undefined if there was none yet. */
+  get reportedAt(): number | undefined {
+    return this.#reportedAt;
+  }
+
   /** The usage that the ledger has not acknowledged: the number of points, and since when the ledger lacks usage. */
   get backlog(): UsageBacklog {
     const points = unacknowledgedPoints(this.#journal) + this.#pastIncarnations.unacknowledgedPoints;
@@ -127,16 +133,20 @@ export class UsageFlusher {
     // `writeJournal` records nothing while it waits for the disk.
     if (!this.#isRecorded) this.#record();
     this.#isRecorded = false;
-    const recordedAt = this.#options.clock.monotonic();
+    const { clock } = this.#options;
+    const [recordedAt, now] = [clock.monotonic(), clock.now()];
     try {
       await this.#pastIncarnations.flush();
       const life = this.#incarnation ?? (await this.#beginIncarnation());
-      if (await this.#send(life)) this.#completeAt = recordedAt;
+      const isComplete = await this.#send(life);
       this.#refusal = undefined;
+      if (!isComplete) return;
     } catch (error) {
       this.#refusal = error instanceof StoreError && error.code === 'REFUSED' ? error.message : undefined;
       throw error;
     }
+    this.#completeAt = recordedAt;
+    if (this.#pendingResends === 0) this.#reportedAt = now;
   }
 
   /**
