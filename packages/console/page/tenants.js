@@ -2,6 +2,7 @@ import { element, keepOnly, keyedList, setEmptyMessage, setText } from './dom.js
 import { bitRate, bytes, count, plural } from './format.js';
 import { sparkline, withPoint } from './sparkline.js';
 import { stateIcon } from './state-icons.js';
+import { topClientsView } from './top-clients.js';
 
 /** Points of the graphs, by tenant name. Kept outside of the cards, because points may arrive before a tenant has a card. */
 const pointsByTenant = new Map();
@@ -86,6 +87,7 @@ function tenantCard(name, onSuspend) {
     connections,
     element('div', { class: 'month' }, month, meter),
     services,
+    topClientsView(name),
   );
   return {
     node,

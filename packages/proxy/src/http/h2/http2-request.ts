@@ -203,7 +203,7 @@ export class Http2Request extends TimedRequest implements StreamConsumer, Reques
     this.context.wheel.remove(this);
     this.#countBytes();
     this.#endLog();
-    this.#owner.onRequestEnd(this);
+    this.#owner.onRequestEnd(this, this.#stream);
     this.#pacer.endResponse(this, this.#takeUncharged());
     if (this.#ownAdmission === undefined) return;
     this.upstream.service.sessions.delete(this);
