@@ -6,6 +6,8 @@ import type { Direction } from '../limits/limiter-state.ts';
 import { SessionThrottle, type ThrottledReader } from '../limits/shaper.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
+import { startClientRecord } from '../metering/session-record.ts';
+import { clientNameFor } from '../metering/top-clients-counter.ts';
 import { CountedConnection } from '../relay/counted-connection.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { Session } from '../relay/session.ts';
@@ -76,7 +78,13 @@ export abstract class HttpConnection
     this.#throttle = new SessionThrottle(context.shaper, admission.limiters, this);
     this.timeouts = new RequestTimeouts(context.wheel, this);
     this.timeouts.useIdleTimeout(upstream.route.settings.idleTimeoutMs);
+    // A connection with counters of its own counts the bytes of each request.
+    if (options.byteCounters === undefined) this.record = startClientRecord(context, upstream.service, info);
     if (info.isAlreadyCounted === true) return;
+    if (options.byteCounters !== undefined) {
+      const client = context.topClients && clientNameFor(address);
+      if (client !== undefined) context.topClients?.add('connections', upstream.service.entry, { client, amount: 1 });
+    }
     addToCounter(counters, CONNECTIONS, 1);
     addToCounter(counters, ACTIVE, 1);
   }
@@ -240,6 +248,7 @@ export abstract class HttpConnection
     this.#countedBefore -= bytes - counted;
     this.#uncountedInput -= counted;
     addToCounter(this.counters, RECEIVED, counted);
+    this.record?.addReceived(counted);
     if (this.logged === undefined) return;
     this.logged.receivedBytes += bytes;
     if (this.logged.isComplete) this.endLog();
@@ -326,6 +335,8 @@ export abstract class HttpConnection
       this.admission = admission;
       this.requestTurns = this.context.requestTurns.of(admission.limiters.tenant);
       this.countFor(upstream.service.counters, admission.limiters.tenant);
+      this.record?.end();
+      this.record = startClientRecord(this.context, upstream.service, this.info);
       addToCounter(this.counters, CONNECTIONS, 1);
       addToCounter(this.counters, ACTIVE, 1);
       this.#throttle.moveTo(admission.limiters);
@@ -367,6 +378,7 @@ export abstract class HttpConnection
   #release(): void {
     if (this.#unchargedOutput > 0) this.chargeSent();
     addToCounter(this.counters, RECEIVED, this.#uncountedInput);
+    this.record?.addReceived(this.#uncountedInput);
     this.#uncountedInput = 0;
     this.timeouts.stop();
     this.upstream.service.sessions.delete(this);
@@ -374,5 +386,6 @@ export abstract class HttpConnection
     this.endLog();
     this.#throttle.end();
     this.endCounting();
+    this.record?.end();
   }
 }
