@@ -1,11 +1,12 @@
 import type { Route } from '@weir/model/data-plane';
+import { hasAccessLog, logRefusal } from '../accept/refuse.ts';
 import type { LoggedRequest } from '../access-log/access-log.ts';
 import type { LoggedHead } from '../access-log/log-line.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Direction } from '../limits/limiter-state.ts';
 import { SessionThrottle, type ThrottledReader } from '../limits/shaper.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED } from '../metering/counters.ts';
-import type { Outcome } from '../metering/outcome.ts';
+import { type FirstRequest, type Outcome, outcomeOfHttp } from '../metering/outcome.ts';
 import { startClientRecord } from '../metering/session-record.ts';
 import { clientNameFor } from '../metering/top-clients-counter.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
@@ -72,6 +73,8 @@ export abstract class HttpConnection
   protected requestTurns: TenantTurns;
   readonly #throttle: SessionThrottle;
   #hasEnded = false;
+  /** The connection counts for its Service from its first valid request on. */
+  #firstRequest: FirstRequest = 'missing';
   /** How many of the next bytes to be processed were counted before this session. */
   #countedBefore: number;
   /** How many bytes were read from the client and not counted yet: their request may belong to another Service. */
@@ -96,15 +99,7 @@ export abstract class HttpConnection
     this.requestTurns = context.requestTurns.of(admission.limiters.tenant);
     this.#throttle = new SessionThrottle(context.shaper, admission.limiters, this);
     this.useIdleTimeout();
-    // A connection with counters of its own counts the bytes of each request.
-    if (options.byteCounters === undefined) this.record = startClientRecord(context, upstream.service, info);
-    if (info.isAlreadyCounted === true) return;
-    if (options.byteCounters !== undefined) {
-      const client = context.topClients && clientNameFor(address);
-      if (client !== undefined) context.topClients?.add('connections', upstream.service.entry, { client, amount: 1 });
-    }
-    addToCounter(counters, CONNECTIONS, 1);
-    addToCounter(counters, ACTIVE, 1);
+    if (info.isAlreadyActive !== true) addToCounter(counters, ACTIVE, 1);
   }
 
   abstract onEnd(): void;
@@ -152,15 +147,42 @@ export abstract class HttpConnection
   override end(outcome: Outcome): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    const counted = outcomeOfHttp(outcome, this.#firstRequest);
+    const bytes = { receivedBytes: this.#uncountedInput, sentBytes: 0 };
     try {
       this.#release();
+      const { upstream, info, context } = this;
+      if (counted !== outcome && hasAccessLog(upstream.service))
+        logRefusal(upstream.service, { outcome: counted, info, accessLog: context.accessLog, bytes });
       this.admission.release();
       if (outcome !== 'completed') this.client.reset();
     } finally {
       // Nothing comes between these two lines, see `TcpSession.end`.
-      countOutcome(this.counters, outcome);
+      countOutcome(this.counters, counted);
       addToCounter(this.counters, ACTIVE, -1);
     }
+  }
+
+  /** Counts the connection. To be called with each request. */
+  protected countConnection(): void {
+    if (this.#firstRequest === 'valid') return;
+    this.#firstRequest = 'valid';
+    const { upstream, context, info } = this;
+    addToCounter(this.counters, CONNECTIONS, 1);
+    this.#startRecord(upstream);
+    // A connection with counters of its own counts the bytes of each request.
+    if (context.topClients === undefined || this.record !== undefined) return;
+    const client = clientNameFor(info.client.address);
+    context.topClients.add('connections', upstream.service.entry, { client, amount: 1 });
+  }
+
+  #startRecord({ service }: Upstream): void {
+    if (this.options.byteCounters === undefined) this.record = startClientRecord(this.context, service, this.info);
+  }
+
+  override onExpired(): void {
+    if (this.#firstRequest === 'missing') this.#firstRequest = 'late';
+    super.onExpired();
   }
 
   onReadAllowed(direction: Direction): void {
@@ -266,6 +288,7 @@ export abstract class HttpConnection
 
   /** Begins to log the request of this connection. `request` is undefined if no endpoint gets the request. */
   protected beginLog(head: LoggedHead | undefined, request: EndpointRequest | undefined): void {
+    if (head === undefined && this.#firstRequest !== 'valid') this.#firstRequest = 'invalid';
     this.logged = this.startLog(this.upstream.route, head);
     if (this.logged !== undefined) this.logged.request = request;
   }
@@ -311,6 +334,7 @@ export abstract class HttpConnection
   /** Moves this connection to another Service, which has admitted the connection. All earlier requests must be answered. */
   protected moveTo(upstream: Upstream, admission: Admission): void {
     const { counters, admission: former } = this;
+    const wasCounted = this.#firstRequest === 'valid';
     this.endLog();
     this.upstream.service.sessions.delete(this);
     try {
@@ -319,16 +343,17 @@ export abstract class HttpConnection
       this.requestTurns = this.context.requestTurns.of(admission.limiters.tenant);
       this.countFor(upstream.service.counters, admission.limiters.tenant);
       this.record?.end();
-      this.record = startClientRecord(this.context, upstream.service, this.info);
+      this.#startRecord(upstream);
       addToCounter(this.counters, CONNECTIONS, 1);
       addToCounter(this.counters, ACTIVE, 1);
+      this.#firstRequest = 'valid';
       this.#throttle.moveTo(admission.limiters);
       this.useIdleTimeout();
       this.client.limitReadBytes?.(this.#throttle.quantumBytes('in'));
       upstream.service.sessions.add(this);
     } finally {
       former.release();
-      countOutcome(counters, 'completed');
+      if (wasCounted) countOutcome(counters, 'completed');
       addToCounter(counters, ACTIVE, -1);
     }
   }
@@ -337,7 +362,7 @@ export abstract class HttpConnection
   protected startHttp2(bytes: Uint8Array): void {
     const { upstream, admission, client } = this;
     const uncountedBytes = this.#uncountedInput;
-    const info = { ...this.info, prereadBytes: bytes, uncountedBytes, isAlreadyCounted: true };
+    const info = { ...this.info, prereadBytes: bytes, uncountedBytes, isAlreadyActive: true };
     this.#uncountedInput = 0;
     this.#hasEnded = true;
     client.readStop();
