@@ -34,6 +34,7 @@ const ROUTES: Readonly<Record<string, StatusByAccount>> = {
   // 404, because no proxy answers.
   'GET /api/v1/tenants/{tenant}/top-clients': { ...all(403), auditor: 404, operator: 404, 'shop-dev': 404 },
   'GET /api/v1/usage': tenants,
+  'GET /api/v1/usage/series': tenants,
   'GET /api/v1/suspensions': tenants,
   'GET /api/v1/suspensions/audit': tenants,
   'GET /api/v1/live': tenants,
@@ -160,7 +161,13 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
   }
 
   test('does not reveal whether another tenant exists', async () => {
-    const paths = ['/api/v1/services/NAME/NAME-api', '/api/v1/tenants/NAME/series', '/api/v1/usage?tenant=NAME'];
+    const paths = [
+      '/api/v1/services/NAME/NAME-api',
+      '/api/v1/tenants/NAME/series',
+      '/api/v1/usage?tenant=NAME',
+      '/api/v1/usage/series?tenant=NAME',
+      '/api/v1/usage/series?namespace=NAME&name=NAME-api',
+    ];
     for (const path of paths) {
       const answers = await Promise.all(
         ['rival', 'nowhere'].map(async (name) => {

@@ -20,10 +20,7 @@ interface Counted {
 const counted = (worker: WorkerInTest, { outcomes, connections, received }: Counted): Promise<void> =>
   eventually(() => {
     assert.deepEqual(worker.outcomes(), outcomes);
-    assert.deepEqual(
-      [worker.row[CONNECTIONS], worker.row[RECEIVED], worker.row[ACTIVE]],
-      [connections, received, 0],
-    );
+    assert.deepEqual([worker.row[CONNECTIONS], worker.row[RECEIVED], worker.row[ACTIVE]], [connections, received, 0]);
   });
 
 /** Connects, sends `bytes`, and leaves. */
@@ -48,7 +45,11 @@ for (const { name, transport } of TRANSPORTS) {
     worker.tick(12);
     await silent.ended;
     await silent.end();
-    await counted(worker, { outcomes: { 'prelude-incomplete': 2, 'prelude-timeout': 1 }, connections: 0, received: 18 });
+    await counted(worker, {
+      outcomes: { 'prelude-incomplete': 2, 'prelude-timeout': 1 },
+      connections: 0,
+      received: 18,
+    });
     assert.equal(worker.row[SENT], 0);
     await using client = await connectClient(worker);
     await client.send('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
@@ -57,7 +58,9 @@ for (const { name, transport } of TRANSPORTS) {
     await eventually(() => assert.deepEqual([worker.row[CONNECTIONS], worker.outcomes().completed], [1, 1]));
     worker.apply({ kind: 'mark', sequence: 1 });
     const chunks = worker.answers.flatMap((message) => (message.kind === 'access-log' ? [message.chunk.bytes] : []));
-    const reasons = Buffer.concat(chunks).toString('utf8').match(/"reason":("[a-z-]+"|null),"receivedBytes":[0-9]+/g);
+    const reasons = Buffer.concat(chunks)
+      .toString('utf8')
+      .match(/"reason":("[a-z-]+"|null),"receivedBytes":[0-9]+/g);
     assert.deepEqual(reasons?.slice(0, 3), [
       '"reason":"prelude-incomplete","receivedBytes":0',
       '"reason":"prelude-incomplete","receivedBytes":18',
