@@ -25,28 +25,22 @@ export function topClientsView(tenant) {
 function parts({ since, bytes: byBytes, connections, missing }) {
   return [
     element('p', { class: 'muted' }, `Since ${time(new Date(since))}`),
-    table('Bytes', byBytes, bytes),
-    table('Connections', connections, count),
+    ...list('Bytes', byBytes, bytes),
+    ...list('Connections', connections, count),
     ...missing.map(({ node, problem }) => element('p', { class: 'muted' }, `Without node ${node}: ${problem}`)),
   ];
 }
 
-function table(title, { clients }, text) {
-  if (clients.length === 0) return element('p', {}, `${title}: no client`);
-  return element(
-    'table',
-    {},
-    element('thead', {}, element('tr', {}, heading('Client'), heading(title))),
-    element('tbody', {}, ...clients.slice(0, MAX_ROWS).map((client) => row(client, text))),
-  );
+function list(title, { clients }, text) {
+  if (clients.length === 0) return [element('p', {}, `${title}: no client`)];
+  const rows = clients.slice(0, MAX_ROWS).map((client) => row(client, text));
+  return [element('h4', {}, title), element('ul', { class: 'client-list' }, ...rows)];
 }
-
-const heading = (title) => element('th', { scope: 'col' }, title);
 
 /** Shows the bounds of an amount that is not exact. */
 function row({ client, estimate, error }, text) {
   const amount = error === 0 ? text(estimate) : `${text(estimate - error)} to ${text(estimate)}`;
-  return element('tr', {}, element('td', {}, client), element('td', {}, amount));
+  return element('li', {}, element('span', {}, client), element('b', {}, amount));
 }
 
 const sentence = (message) => `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;

@@ -76,12 +76,19 @@ export function startRecord(
   return new SessionRecord(client, { entry: service.entry, startedAt, isLogged, topClients });
 }
 
-/** Returns the record of a session whose requests are logged, and not the session. */
+/**
+ * Returns the record of a session whose requests are logged, and not the session. Only counts the connection and returns
+ * undefined if the session does not count its bytes.
+ */
 export function startClientRecord(
   { accessLog, topClients }: RecordContext,
-  { entry }: ServiceSessions,
-  { client }: Pick<DownstreamInfo, 'client'>,
+  { service: { entry } }: { readonly service: ServiceSessions },
+  { info: { client }, countsBytes }: { readonly info: Pick<DownstreamInfo, 'client'>; readonly countsBytes: boolean },
 ): SessionRecord | undefined {
   if (topClients === undefined) return undefined;
+  if (!countsBytes) {
+    topClients.add('connections', entry, { client: clientNameFor(client.address), amount: 1 });
+    return undefined;
+  }
   return new SessionRecord(client, { entry, startedAt: accessLog.now(), isLogged: false, topClients });
 }

@@ -244,6 +244,7 @@ export class Http2Session
   // What the connection reports.
 
   onRequest(stream: Http2Stream, head: DecodedHead, refusal: RequestHeadRefusal | undefined): StreamConsumer {
+    this.countConnection();
     const request = new Http2Request(this, stream, this.options);
     this.#requests.add(request);
     // The request may end before it is returned.
