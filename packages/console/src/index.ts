@@ -9,6 +9,6 @@ export {
   kubernetesSuspensionWriter,
 } from './suspensions/kubernetes-suspension-writer.ts';
 export { type StoreSuspensionWriterOptions, storeSuspensionWriter } from './suspensions/store-suspension-writer.ts';
-export { type SuspensionAuditItem, type SuspensionItem, suspensionItemFor } from './suspensions/suspension-item.ts';
+export type { SuspensionAuditItem, SuspensionItem } from './suspensions/suspension-item.ts';
 export type { SuspensionRequest, SuspensionWriter } from './suspensions/suspension-writer.ts';
 export type { UsageItem } from './usage/usage-items.ts';

@@ -5,7 +5,7 @@ import { request as httpRequest } from 'node:http';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { SuspensionItem } from '@weir/console';
-import { suspensionItemFor } from '@weir/console';
+import { suspensionItemFor } from '@weir/console/suspension-item';
 import type { Suspension } from '@weir/model';
 import { errorMessage, UsageError } from '@weir/runtime';
 import { Option } from 'commander';

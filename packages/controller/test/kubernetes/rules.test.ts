@@ -124,8 +124,11 @@ describe(
         ),
       );
       await eventually(async () =>
-      assert.match(await cluster.kubectl('describe', 'service', 'web', '-n', 'shop'), /Warning .*rule "slow" .* throttles/),
-    );
+        assert.match(
+          await cluster.kubectl('describe', 'service', 'web', '-n', 'shop'),
+          /Warning .*rule "slow" .* throttles/,
+        ),
+      );
     });
 
     test('Suspend creates a Suspension with rule and figures, and not again after its deletion', async () => {

@@ -126,8 +126,9 @@ export interface StateSaverOptions {
 }
 
 /**
- * Writes changed state to the disk, less often if writing takes long. Logs only the first of several failed writes in a
- * row, and retries.
+ * Writes changed suspensions to the disk at once, because a restart without the store must not lift a new suspension.
+ * Writes the other state once a second, less often if writing takes long. Logs only the first of several failed writes
+ * in a row, and retries.
  */
 export class StateSaver {
   readonly #options: StateSaverOptions;
@@ -136,7 +137,8 @@ export class StateSaver {
   #writtenShares: unknown;
   #nextAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
-  #hasFailed = false;
+  #savingSuspensions: Promise<void> | undefined;
+  readonly #failedWrites = new Set<string>();
 
   constructor(options: StateSaverOptions) {
     this.#options = options;
@@ -144,42 +146,69 @@ export class StateSaver {
 
   /** Writes the state if it has changed and a write is due. To be called once a second. */
   tick(): void {
+    this.saveSuspensions();
     if (this.#running !== undefined || this.#options.clock.monotonic() < this.#nextAt) return;
-    this.#running = this.write().finally(() => {
+    this.#running = this.#writeTableAndShares().finally(() => {
       this.#running = undefined;
     });
   }
 
-  async close(): Promise<void> {
-    await this.#running;
-    await this.write();
+  /** Writes the suspensions if they have changed. To be called after each change. */
+  saveSuspensions(): void {
+    this.#savingSuspensions ??= this.#writeSuspensions().finally(() => {
+      this.#savingSuspensions = undefined;
+    });
   }
 
-  async write(): Promise<void> {
-    const { files, clock, log, table, suspensions, shares } = this.#options;
+  async close(): Promise<void> {
+    await Promise.all([this.#running, this.#savingSuspensions]);
+    await Promise.all([this.#writeTableAndShares(), this.#writeSuspensions()]);
+  }
+
+  async #writeSuspensions(): Promise<void> {
+    const { files, suspensions } = this.#options;
+    await this.#logFailure('suspensions', async () => {
+      // The suspensions may change while they are written.
+      for (
+        let known = suspensions();
+        known !== undefined && known !== this.#writtenSuspensions;
+        known = suspensions()
+      ) {
+        await files.writeSuspensions(known);
+        this.#writtenSuspensions = known;
+      }
+    });
+  }
+
+  async #writeTableAndShares(): Promise<void> {
+    const { files, clock, table, shares } = this.#options;
     const startedAt = clock.monotonic();
-    try {
+    await this.#logFailure('table', async () => {
       const placed = table();
       if (placed !== undefined && placed.position !== this.#writtenPosition) {
         await files.writeTable(placed);
         this.#writtenPosition = placed.position;
-      }
-      const known = suspensions();
-      if (known !== undefined && known !== this.#writtenSuspensions) {
-        await files.writeSuspensions(known);
-        this.#writtenSuspensions = known;
       }
       const held = shares();
       if (held !== undefined && held !== this.#writtenShares) {
         await files.writeShares(held);
         this.#writtenShares = held;
       }
-      this.#hasFailed = false;
-    } catch (error) {
-      if (!this.#hasFailed)
-        log.error({ reason: errorMessage(error) }, 'failed to write the state to the disk; retrying');
-      this.#hasFailed = true;
-    }
+    });
     this.#nextAt = clock.monotonic() + (clock.monotonic() - startedAt) * WRITE_TIME_DIVISOR;
+  }
+
+  async #logFailure(what: 'suspensions' | 'table', write: () => Promise<void>): Promise<void> {
+    try {
+      await write();
+      this.#failedWrites.delete(what);
+    } catch (error) {
+      if (!this.#failedWrites.has(what))
+        this.#options.log.error(
+          { what, reason: errorMessage(error) },
+          'failed to write the state to the disk; retrying',
+        );
+      this.#failedWrites.add(what);
+    }
   }
 }

@@ -174,13 +174,16 @@ export class Supervisor {
 
   async #follow(): Promise<void> {
     const { store, clock, log } = this.#settings;
-    const { suspensions, table, listeners } = this.components;
+    const { suspensions, table, listeners, stateSaver } = this.components;
     await followStore({
       store,
       clock,
       log: log.child({ part: 'follow' }),
       suspensions: suspensions.known,
-      onSuspensions: (known) => suspensions.update(known),
+      onSuspensions: (known) => {
+        suspensions.update(known);
+        stateSaver?.saveSuspensions();
+      },
       onTable: (complete, position) => table.replace(complete, position),
       onChanges: (changes, changed, revision) => table.patch(changes, changed, revision),
       onAway: () => listeners.start(),

@@ -3,8 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Entry } from '@weir/model';
-import { temporaryDirectory } from '@weir/testkit';
-import { StateFiles } from '../../src/supervisor/state-files.ts';
+import { ManualClock, silentLogger } from '@weir/runtime';
+import { eventually, temporaryDirectory } from '@weir/testkit';
+import { StateFiles, StateSaver } from '../../src/supervisor/state-files.ts';
 
 const POSITION = { epoch: 1, revision: 2, id: 'x' };
 
@@ -41,6 +42,29 @@ test('reads the shares of limits that were written, and no shares from a file th
   assert.deepEqual(await files.readShares(), new Map());
   writeFileSync(path, '{"version":1,"sha');
   assert.equal(await files.readShares(), undefined);
+});
+
+test('writes changed suspensions at once, also while the table is written and while its next write is not due', async () => {
+  await using directory = temporaryDirectory('state-copy');
+  const files = new StateFiles(directory.path);
+  await files.readTable(); // creates the directory
+  const entries = new Map(Array.from({ length: 450 }, (_, index) => [`e${index}`, entryOf(`e${index}`)]));
+  let known = { cutoffs: [], sequence: 1 };
+  const saver = new StateSaver({
+    files,
+    clock: new ManualClock(),
+    log: silentLogger(),
+    table: () => ({ table: { entries }, position: POSITION }),
+    suspensions: () => known,
+    shares: () => undefined,
+  });
+  saver.tick();
+  for (const sequence of [2, 3]) {
+    known = { cutoffs: [], sequence };
+    saver.saveSuspensions();
+    await eventually(async () => assert.equal((await files.readSuspensions())?.sequence, sequence));
+  }
+  await saver.close();
 });
 
 function entryOf(id: string): Entry {
