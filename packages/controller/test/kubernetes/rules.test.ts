@@ -97,7 +97,7 @@ describe(
         /rule "tell" of TenantPolicy "shops": tenant "shop" has \S+ Mbit\/s out, above 1 Mbit\/s; action/;
       await eventually(async () => assert.match(await notesOf('default', 'TenantPolicy', 'RuleNotifies'), expected));
       await eventually(async () => assert.match(await notesOf('shop', 'Namespace', 'RuleNotifies'), expected));
-    assert.match(await cluster.kubectl('describe', 'tenantpolicy', 'shops'), /Warning +RuleNotifies .*rule "tell"/);
+      assert.match(await cluster.kubectl('describe', 'tenantpolicy', 'shops'), /Warning +RuleNotifies .*rule "tell"/);
       assert.equal(await conditionOf('Degraded').then((text) => text.includes('rule')), false);
     });
 
