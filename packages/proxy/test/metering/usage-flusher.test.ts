@@ -95,6 +95,8 @@ test('reports how long the ledger has lacked usage, and how many points wait', a
   row[RECEIVED] = 10;
   await flusher.flush();
   assert.deepEqual(flusher.backlog, { points: 0, ageMs: 0 });
+  const reportedAt = clock.now();
+  assert.equal(flusher.reportedAt, reportedAt);
 
   store.faults.goAway();
   t.after(() => store.close());
@@ -104,10 +106,12 @@ test('reports how long the ledger has lacked usage, and how many points wait', a
     await assert.rejects(flusher.flush(), { code: 'AWAY' });
   }
   assert.deepEqual(flusher.backlog, { points: 3, ageMs: 180_000 });
+  assert.equal(flusher.reportedAt, reportedAt, 'the ledger lacks usage since then');
 
   store.faults.comeBack();
   await flusher.flush();
   assert.deepEqual(flusher.backlog, { points: 0, ageMs: 0 });
+  assert.equal(flusher.reportedAt, clock.now());
 });
 
 test('reports each minute of an outage of five hours in its own minute', async (t) => {
