@@ -19,7 +19,12 @@ export interface Fault {
   /** The node whose proxy makes no progress during the fault. */
   readonly stops?: NodeName;
   /** How the tenant `later` is suspended during the fault, and on which nodes this takes effect before the end of the fault. */
-  readonly suspend: { readonly with: 'weir' | 'kubectl'; readonly reaches: readonly NodeName[] };
+  readonly suspend: {
+    readonly with: 'weir' | 'kubectl';
+    readonly reaches: readonly NodeName[];
+    /** After how many minutes the Suspension ends; default: never. */
+    readonly endsAfterMinutes?: number;
+  };
 }
 
 const PAUSE_SECONDS = 30;
@@ -199,19 +204,23 @@ function killed(part: 'controller' | 'console', seconds: number, suspendWith: 'w
   };
 }
 
-/** The clock goes one hour forwards at the start of the fault, then one hour backwards from the true time, and is right at its end. */
+/** The clock goes one hour forwards, then one hour backwards from the true time, and is right at the end of the fault. */
 function clockChanged(part: NodeName | 'controller', whose: string): Fault {
   return {
     name: `${whose} 1 h forwards, then 1 h behind, then right`,
     seconds: 10,
     prepare: (bench) => bench.restartWithClock(part, 'settable'),
-    async inject({ setClock }) {
-      setClock('+1h');
-      await sleep(10);
+    inject: ({ setClock }) => setClock('+1h'),
+    async heal({ setClock }) {
       setClock('-1h');
+      await sleep(10);
+      setClock('+0');
     },
-    heal: ({ setClock }) => setClock('+0'),
     restore: (bench) => bench.restartWithClock(part, 'real'),
-    suspend: everywhere('kubectl'),
+    // A Suspension that ends in half an hour has ended by a clock that is one hour ahead.
+    suspend:
+      part === 'controller'
+        ? everywhere('kubectl')
+        : { with: 'kubectl', reaches: NODES.filter((node) => node !== part), endsAfterMinutes: 30 },
   };
 }

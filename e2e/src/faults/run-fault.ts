@@ -127,7 +127,7 @@ async function injectAndHeal(
   await steady.waitForEach(5, { except: isRestarted ? [] : [...killed, ...(stops === undefined ? [] : [stops])] });
   const since = performance.now();
   if (suspend.with === 'weir') await bench.fleet.weir('suspend', LATER, '--message', 'Suspended during a fault.');
-  else await suspendWithKubectl(bench);
+  else await suspendWithKubectl(bench, suspend.endsAfterMinutes);
   // A proxy that starts reads the Suspensions before it serves clients.
   if (!isRestarted) suspensions.expectCutOff(killed);
   const effectMs = await suspensions.waitUntilCutOff(suspend.reaches, { since });
@@ -145,9 +145,13 @@ async function injectAndHeal(
   };
 }
 
-function suspendWithKubectl({ fleet }: FaultFleet): Promise<void> {
-  const target = { type: 'Tenant', tenant: LATER };
-  return fleet.cluster.apply(suspension('later', { target, message: 'Suspended during a fault.' }));
+function suspendWithKubectl({ fleet }: FaultFleet, endsAfterMinutes: number | undefined): Promise<void> {
+  const spec = {
+    target: { type: 'Tenant', tenant: LATER },
+    message: 'Suspended during a fault.',
+    ...(endsAfterMinutes !== undefined && { until: new Date(Date.now() + endsAfterMinutes * 60_000).toISOString() }),
+  };
+  return fleet.cluster.apply(suspension(LATER, spec));
 }
 
 /** Deletes the Suspension of the tenant `later`. If it was made without the API server, the controller creates its object later. */
