@@ -1,4 +1,5 @@
 import { type ControlOptions, parseControlArguments } from './control/options.ts';
+import { type CutoffOptions, parseCutoffArguments } from './cutoff/options.ts';
 import { type FairnessOptions, parseFairnessArguments } from './fairness/options.ts';
 import { type HostileOptions, parseHostileArguments } from './hostile/options.ts';
 import { type L4Options, parseL4Arguments } from './l4/options.ts';
@@ -16,10 +17,11 @@ export type Command =
   | { readonly kind: 'hostile'; readonly options: HostileOptions }
   | { readonly kind: 'control'; readonly options: ControlOptions }
   | { readonly kind: 'propagation'; readonly options: PropagationOptions }
+  | { readonly kind: 'cutoff'; readonly options: CutoffOptions }
   | { readonly kind: 'start'; readonly options: StartOptions }
   | { readonly kind: 'soak'; readonly options: SoakOptions };
 
-const BENCHMARK_NAMES = 'l4, l7, fairness, hostile, control, propagation, start, soak';
+const BENCHMARK_NAMES = 'l4, l7, fairness, hostile, control, propagation, cutoff, start, soak';
 
 export function parseArguments(args: readonly string[]): Command {
   try {
@@ -49,6 +51,8 @@ function parseCommand([name, ...options]: readonly string[]): Command {
       return parseControlArguments(options);
     case 'propagation':
       return parsePropagationArguments(options);
+    case 'cutoff':
+      return parseCutoffArguments(options);
     case 'start':
       return parseStartArguments(options);
     case 'soak':

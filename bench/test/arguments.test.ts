@@ -25,6 +25,14 @@ describe('parseArguments', () => {
     assert.deepEqual(parseArguments(args), { kind: 'l4', options });
   });
 
+  test('applies defaults to cutoff, and parses its options', () => {
+    const defaults = { proxies: 10, connections: 10_000, rounds: 3 };
+    assert.deepEqual(parseArguments(['cutoff']), { kind: 'cutoff', options: defaults });
+    const args = ['cutoff', '--proxies=2', '--connections', '500', '--rounds=1', '--scenarios', 'local,suspend'];
+    const options = { proxies: 2, connections: 500, rounds: 1, scenarios: ['suspend', 'local'] };
+    assert.deepEqual(parseArguments(args), { kind: 'cutoff', options });
+  });
+
   test('parses every option of l7', () => {
     const args = [
       'l7',
@@ -100,8 +108,14 @@ describe('parseArguments', () => {
   });
 
   const mistakes: readonly (readonly [string[], RegExp])[] = [
-    [[], /^missing name of a benchmark: expected one of l4, l7, fairness, hostile, control, propagation, start, soak$/],
-    [['l5'], /^invalid benchmark "l5": expected one of l4, l7, fairness, hostile, control, propagation, start, soak$/],
+    [
+      [],
+      /^missing name of a benchmark: expected one of l4, l7, fairness, hostile, control, propagation, cutoff, start, soak$/,
+    ],
+    [
+      ['l5'],
+      /^invalid benchmark "l5": expected one of l4, l7, fairness, hostile, control, propagation, cutoff, start, soak$/,
+    ],
     [['l4', 'again'], /^unexpected argument "again"$/],
     [['l4', '--fast'], /^Unknown option '--fast'$/],
     [['l4', '--rounds'], /^Option '--rounds <value>' argument missing$/],

@@ -1,4 +1,4 @@
-// Cut-offs while the controller, the API server or Redis is away.
+// Cut-offs while the controller, the API server or Redis is away, and across restarts.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -21,7 +21,7 @@ describe('a cut-off', { ...requirement, timeout: 300_000 }, () => {
   let fleet: Fleet;
   let pods: Pods;
   before(async () => {
-    fleet = await startFleet();
+    fleet = await startFleet({ redisRelay: true });
     pods = new Pods(fleet.cluster);
     for (const name of ['shop', 'game']) await fleet.cluster.kubectl('apply', '-f', manifest(name));
     await pods.http({ namespace: 'shop', name: 'web-1', labels: { app: 'web' }, number: 1, port: 8080 });
@@ -72,12 +72,67 @@ describe('a cut-off', { ...requirement, timeout: 300_000 }, () => {
     ]);
   });
 
+  test('made with kubectl takes effect on every proxy, and disturbs no other tenant', async () => {
+    await using others = steadyRequests({ urls: WEB, clients: 4 });
+    await disconnects(() => fleet.cluster.kubectl('create', '-f', manifest('suspension')));
+    await others.waitForMore(50);
+    await others.stop();
+    assert.deepEqual(others.failures, []);
+    await fleet.cluster.kubectl('delete', 'suspension', 'stop-game');
+    await isServed();
+  });
+
   test('made with kubectl while Redis is away reaches the proxies when Redis is back', async () => {
     await fleet.redis.stop();
     await fleet.cluster.kubectl('create', '-f', manifest('suspension'));
     await isServed();
     await disconnects(() => fleet.redis.start());
     await fleet.cluster.kubectl('delete', 'suspension', 'stop-game');
+    await isServed();
+  });
+
+  test('reaches a proxy without Redis when Redis is back for this proxy', async () => {
+    const [, , last = ''] = ADDRESSES;
+    await using client = await connectClient({ host: last, port: GAME_PORT });
+    fleet.redisRelay?.cut();
+    await fleet.weir('suspend', 'game', '--message', 'Stop.');
+    for (const host of ADDRESSES.slice(0, 2))
+      await eventually(() => assert.rejects(connectClient({ host, port: GAME_PORT }), { code: 'ECONNREFUSED' }));
+    await echo(client);
+    await fleet.redisRelay?.restore();
+    assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
+    await eventually(assertRefused, { timeoutMs: 10_000 });
+    await fleet.weir('resume', 'game');
+    await isServed();
+  });
+
+  test('holds while all processes are killed and started again', async () => {
+    await disconnects(() => fleet.weir('suspend', 'game', '--message', 'Stop.'));
+    let isRestarted = false;
+    const attempts = ADDRESSES.map(async (host) => {
+      for (let number = 1; ; number++) {
+        assert.equal(await isEchoed(host), false, `${host} served the tenant`);
+        if (isRestarted) return number;
+        // The pause leaves processor time to the processes that start.
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    });
+    const kill = { signal: 'SIGKILL' } as const;
+    await Promise.all([
+      ...NODES.map((node) => fleet.killProxy(node)),
+      fleet.killController(),
+      fleet.redis.stop(kill),
+      fleet.cluster.stopApiServer(kill),
+    ]);
+    for (const node of NODES) await fleet.startProxy(node);
+    await eventually(() => Promise.all(WEB.map((url) => fetch(url))), { timeoutMs: 60_000 });
+    await fleet.redis.start();
+    await fleet.cluster.startApiServer();
+    await fleet.startController();
+    await eventually(async () => assert.equal((await suspensions()).length, 1), { timeoutMs: 60_000 });
+    isRestarted = true;
+    for (const number of await Promise.all(attempts)) assert.ok(number > 0);
+    await fleet.weir('resume', 'game');
     await isServed();
   });
 
@@ -129,6 +184,17 @@ async function isServed(): Promise<void> {
       },
       { timeoutMs: 30_000 },
     );
+  }
+}
+
+/** Whether a new connection echoes. The proxy may not run, refuse, or accept and close the connection. */
+async function isEchoed(host: string): Promise<boolean> {
+  try {
+    await using client = await connectClient({ host, port: GAME_PORT });
+    await echo(client);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { eventually, freePort, spawnProcess } from '@weir/testkit';
 import { monotonicMs } from '../measure/monotonic-clock.ts';
 import { REPOSITORY_ROOT } from '../report/run-metadata.ts';
+import { compileWeir } from './compile.ts';
 
 export type ProxyProcesses = AsyncDisposable & {
   /** Reads the metric `weir_table_propagation_seconds` of each proxy. */
@@ -137,12 +136,6 @@ function profilingFlags(directory: string | undefined): string[] {
 
 /** Compiles the proxy in the same way as for the images, and returns the path of the program. */
 export async function compileProxy(): Promise<string> {
-  const tsc = join(REPOSITORY_ROOT, 'node_modules/typescript/bin/tsc');
-  const compiler = spawn(process.execPath, [tsc, '-b', 'packages/proxy'], {
-    cwd: REPOSITORY_ROOT,
-    stdio: ['ignore', 2, 2],
-  });
-  const [code] = await once(compiler, 'exit');
-  if (code !== 0) throw new Error('the proxy does not compile');
+  await compileWeir(['proxy']);
   return join(REPOSITORY_ROOT, 'packages/proxy/dist/src/main.js');
 }

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ComparisonResult } from '../comparison/comparison-result.ts';
 import type { ControlResult } from '../control/control-result.ts';
+import type { CutoffResult } from '../cutoff/cutoff-result.ts';
 import type { FairnessResult } from '../fairness/fairness-result.ts';
 import type { HostileResult } from '../hostile/hostile-result.ts';
 import type { PropagationResult } from '../propagation/propagation-result.ts';
@@ -17,6 +18,7 @@ type ResultFile = {
   readonly hostile?: HostileResult;
   readonly control?: ControlResult;
   readonly propagation?: PropagationResult;
+  readonly cutoff?: CutoffResult;
   readonly start?: StartResult;
 };
 

@@ -3,9 +3,10 @@ import { requestJson } from './api.js';
 import { setEmptyMessage, setText } from './dom.js';
 import { problemsView, proxiesView } from './fleet.js';
 import { time } from './format.js';
+import { historyView } from './history.js';
 import { followLiveRates } from './live.js';
 import { showSections } from './sections.js';
-import { servicesView } from './services.js';
+import { nameOf, servicesView } from './services.js';
 import { signInView } from './sign-in.js';
 import { suspensionsView } from './suspensions.js';
 import { tenantsView } from './tenants.js';
@@ -24,6 +25,7 @@ const signIn = signInView();
 const suspensions = suspensionsView({ onChange: () => refresh(), onNotice: showNotice });
 const tenants = tenantsView(suspensions.openDialog);
 const services = servicesView(suspensions.openDialog);
+const history = historyView();
 const showProxies = proxiesView();
 const showProblems = problemsView();
 
@@ -57,15 +59,33 @@ function noNamespaceText({ user }) {
 async function refreshLists({ namespaces, may }) {
   const list = async (name) => (await requestJson(`api/v1/${name}`)).items;
   const isOperator = namespaces === null;
-  const [tenantList, serviceList, problems, suspensionList, fleet, proxies] = await Promise.all([
-    ...['tenants', 'services', 'problems', 'suspensions'].map(list),
+  const [tenantList, serviceList, problems, suspensionList, usage, fleet, proxies] = await Promise.all([
+    ...['tenants', 'services', 'problems', 'suspensions', 'usage'].map(list),
     ...(isOperator ? [requestJson('api/v1/fleet'), list('proxies')] : []),
   ]);
-  tenants.show(tenantList.map((tenant) => ({ ...tenant, maySuspend: may.suspend })));
-  services.show(serviceList.map((service) => ({ ...service, maySuspend: may.suspend })));
+  const refused = refusedByName(usage);
+  tenants.show(
+    tenantList.map((tenant) => ({ ...tenant, refused: refused.tenants.get(tenant.name), maySuspend: may.suspend })),
+  );
+  services.show(
+    serviceList.map((service) => ({
+      ...service,
+      refused: refused.services.get(nameOf(service)),
+      maySuspend: may.suspend,
+    })),
+  );
   showProblems(problems);
   suspensions.show(suspensionList.map((suspension) => ({ ...suspension, mayResume: may.resume })));
   if (isOperator) showProxies(proxies, fleet.table);
+  await history.show(tenantList, suspensionList);
+}
+
+/** Returns the clients that were refused this month by reason, by the name of the tenant and of the Service. */
+function refusedByName(usage) {
+  return {
+    tenants: new Map(usage.map(({ tenant, refused }) => [tenant, refused])),
+    services: new Map(usage.flatMap(({ services }) => services.map((service) => [nameOf(service), service.refused]))),
+  };
 }
 
 function showFailure({ isUnreachable, message }) {
@@ -73,7 +93,7 @@ function showFailure({ isUnreachable, message }) {
   const age = lastRefreshedAt === undefined ? '' : ` This page shows the state of ${time(lastRefreshedAt)}.`;
   setAlert(`${reason}${age}`);
   if (lastRefreshedAt === undefined) {
-    for (const name of ['tenants', 'services', 'proxies', 'problems']) setEmptyMessage(name, 'No data yet.');
+    for (const name of ['tenants', 'services', 'proxies', 'problems', 'history']) setEmptyMessage(name, 'No data yet.');
   }
 }
 

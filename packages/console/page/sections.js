@@ -1,4 +1,4 @@
-const TENANT_SECTIONS = ['tenants', 'services', 'problems'];
+const TENANT_SECTIONS = ['tenants', 'services', 'problems', 'history'];
 const OPERATOR_SECTIONS = ['proxies'];
 
 /** Shows the sections that the user may see. `namespaces` comes from `/api/v1/me`, and is undefined if no user is signed in. */

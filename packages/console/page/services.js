@@ -1,5 +1,6 @@
 import { element, keepOnly, keyedList, setEmptyMessage, setText } from './dom.js';
 import { bitRate } from './format.js';
+import { refusedNowText, refusedThisMonthText, totalOf } from './refusals.js';
 import { stateIcon } from './state-icons.js';
 
 /** Maximum number of rows, because a longer table is slow and hard to read. The user finds all other Services with the filter. */
@@ -10,6 +11,7 @@ export function servicesView(onSuspend) {
   const table = document.getElementById('service-table');
   const more = document.getElementById('service-more');
   const filter = document.getElementById('service-filter');
+  const order = document.getElementById('service-sort');
   let services = [];
   const show = keyedList(
     document.getElementById('service-rows'),
@@ -22,7 +24,9 @@ export function servicesView(onSuspend) {
   );
   const refresh = () => {
     const query = filter.value.trim().toLowerCase();
-    const matching = services.filter((service) => searchTextOf(service).includes(query));
+    const found = services.filter((service) => searchTextOf(service).includes(query));
+    // The console sends the Services by name, and equal items keep their order.
+    const matching = order.value === 'refused' ? found.sort((a, b) => totalOf(b.refused) - totalOf(a.refused)) : found;
     const shown = matching.slice(0, MAX_ROWS);
     show(shown);
     keepOnly(rows, new Set(shown.map(nameOf)));
@@ -39,7 +43,9 @@ export function servicesView(onSuspend) {
     }
   };
   filter.addEventListener('input', refresh);
+  order.addEventListener('change', refresh);
   return {
+    /** Shows the Services, each with the clients that were refused this month by reason. */
     show(items) {
       services = items;
       refresh();
@@ -50,7 +56,7 @@ export function servicesView(onSuspend) {
   };
 }
 
-const nameOf = ({ namespace, name }) => `${namespace}/${name}`;
+export const nameOf = ({ namespace, name }) => `${namespace}/${name}`;
 
 function searchTextOf(service) {
   const { tenant, state, reason, addresses } = service;
@@ -69,6 +75,10 @@ function serviceRow({ namespace, name, tenant }, onSuspend) {
   const inbound = cell('In', '–');
   out.className = 'number';
   inbound.className = 'number';
+  const refusedNow = element('div');
+  const refusedThisMonth = element('div', { class: 'message' });
+  const refused = cell('Refused', refusedNow, refusedThisMonth);
+  refused.className = 'refused';
   const target = { type: 'Service', namespace, service: name };
   const suspend = element(
     'button',
@@ -93,6 +103,7 @@ function serviceRow({ namespace, name, tenant }, onSuspend) {
     endpoints,
     out,
     inbound,
+    refused,
     cell('', suspend),
   );
   return {
@@ -104,11 +115,13 @@ function serviceRow({ namespace, name, tenant }, onSuspend) {
       setText(message, messageFor(service));
       setText(addresses, addressesTextFor(service));
       setText(endpoints, `${service.endpoints.ready} of ${service.endpoints.total} ready`);
+      setText(refusedThisMonth, refusedThisMonthText(service.refused));
       suspend.hidden = service.state === 'Suspended' || !service.maySuspend;
     },
     showRates(rate) {
       setText(out, bitRate(rate.outBitsPerSecond));
       setText(inbound, bitRate(rate.inBitsPerSecond));
+      setText(refusedNow, refusedNowText(rate.refusedPerSecond) || '–');
     },
   };
 }

@@ -1,6 +1,6 @@
 import { resume, suspend } from './api.js';
 import { element, keyedList, setText } from './dom.js';
-import { time } from './format.js';
+import { detailsText, targetText } from './suspension-text.js';
 
 /**
  * Creates the banner that lists Suspensions, and the dialog that creates a Suspension. Calls `onChange()` after a change, and
@@ -40,22 +40,12 @@ function suspensionItem(item, { onChange, onNotice }) {
   });
   return {
     node: element('li', {}, element('b', {}, targetText(item.target)), details, button),
-    update({ message, until, origin, createdAt, madeBy, rule, mayResume }) {
+    update(suspension) {
+      const { origin, mayResume } = suspension;
       button.hidden = origin.kind === 'file' || origin.kind === 'local' || !mayResume;
-      const end = until === null ? 'until resumed' : `until ${time(until)}`;
-      const since = createdAt === null ? '' : `since ${time(createdAt)} `;
-      const by = rule === null ? (madeBy ?? 'an unknown user') : `rule ${rule.replace(/^rule /, '')}`;
-      const file = origin.kind === 'file' ? `defined in ${origin.path}, delete it there` : '';
-      const where = origin.kind === 'local' ? `, only on node ${origin.node}; resume it there` : '';
-      setText(details, `${message} (${end}; ${file || `${since}by ${by}${where}`})`);
+      setText(details, detailsText(suspension));
     },
   };
-}
-
-function targetText(target) {
-  if (target.type === 'Tenant') return `tenant ${target.tenant}`;
-  if (target.type === 'Namespace') return `namespace ${target.namespace}`;
-  return `Service ${target.namespace}/${target.service}`;
 }
 
 function suspendDialog({ onChange, onNotice }) {

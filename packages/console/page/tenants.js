@@ -1,15 +1,26 @@
 import { element, keepOnly, keyedList, setEmptyMessage, setText } from './dom.js';
 import { bitRate, bytes, count, plural } from './format.js';
+import { refusedNowText, refusedThisMonthText, totalOf } from './refusals.js';
 import { sparkline, withPoint } from './sparkline.js';
 import { stateIcon } from './state-icons.js';
+import { detailsText } from './suspension-text.js';
 
 /** Points of the graphs, by tenant name. Kept outside of the cards, because points may arrive before a tenant has a card. */
 const pointsByTenant = new Map();
 
+/** How cards are sorted, by the value of the selection. Equal cards are sorted by name. */
+const ORDERS = {
+  traffic: (a, b) => b.used.trafficThisMonth - a.used.trafficThisMonth,
+  refused: (a, b) => totalOf(b.refused) - totalOf(a.refused),
+  name: () => 0,
+};
+
 /** Creates the list of tenant cards. Calls `onSuspend(target, name)` when the user clicks Suspend. */
 export function tenantsView(onSuspend) {
   const cards = new Map();
-  const show = keyedList(
+  const order = document.getElementById('tenant-sort');
+  let tenants = [];
+  const showCards = keyedList(
     document.getElementById('tenant-list'),
     (tenant) => tenant.name,
     (tenant) => {
@@ -18,18 +29,22 @@ export function tenantsView(onSuspend) {
       return card;
     },
   );
+  const showSorted = () => {
+    const compare = ORDERS[order.value];
+    showCards([...tenants].sort((a, b) => compare(a, b) || (a.name < b.name ? -1 : 1)));
+  };
+  order.addEventListener('change', showSorted);
   return {
-    show(tenants) {
+    /** Shows the tenants, each with the clients that were refused this month by reason. */
+    show(items) {
+      tenants = items;
       setEmptyMessage(
         'tenants',
         tenants.length > 0
           ? ''
           : 'No tenant yet. Apply a Service of type LoadBalancer, and its namespace appears here.',
       );
-      const sorted = [...tenants].sort(
-        (a, b) => b.used.trafficThisMonth - a.used.trafficThisMonth || (a.name < b.name ? -1 : 1),
-      );
-      show(sorted);
+      showSorted();
       const names = new Set(tenants.map((tenant) => tenant.name));
       keepOnly(cards, names);
       keepOnly(pointsByTenant, names);
@@ -57,6 +72,9 @@ function tenantCard(name, onSuspend) {
   const out = element('b', { class: 'figure' }, '–');
   const inbound = element('b', { class: 'figure' }, '–');
   const connections = element('span', { class: 'muted' }, ' ');
+  const suspension = element('p', { class: 'message' });
+  const refused = element('div', { class: 'refused' }, element('span'), element('span', { class: 'muted' }));
+  const [refusedNow, refusedThisMonth] = refused.children;
   const graph = sparkline();
   const month = element('span');
   const fill = element('div', { class: 'meter-fill' });
@@ -76,6 +94,7 @@ function tenantCard(name, onSuspend) {
     'li',
     { class: 'card' },
     element('div', { class: 'card-head' }, element('h3', {}, name), state, suspend),
+    suspension,
     element(
       'div',
       { class: 'rates' },
@@ -84,6 +103,7 @@ function tenantCard(name, onSuspend) {
       graph.node,
     ),
     connections,
+    refused,
     element('div', { class: 'month' }, month, meter),
     services,
   );
@@ -93,6 +113,10 @@ function tenantCard(name, onSuspend) {
       node.classList.toggle('is-suspended', tenant.suspension !== null);
       state.replaceChildren(...(tenant.suspension === null ? [] : [stateIcon('Suspended', 'suspended')]));
       suspend.hidden = tenant.suspension !== null || !tenant.maySuspend;
+      suspension.hidden = tenant.suspension === null;
+      setText(suspension, tenant.suspension === null ? '' : detailsText(tenant.suspension));
+      const refusedText = refusedThisMonthText(tenant.refused);
+      setText(refusedThisMonth, refusedText === '' ? '' : `refused ${refusedText}`);
       showMonth({ month, meter, fill }, tenant);
       setText(services, servicesText(tenant));
     },
@@ -103,6 +127,8 @@ function tenantCard(name, onSuspend) {
         connections,
         `${count(rate.newConnectionsPerSecond)} new connections/s, ${count(rate.requestsPerSecond)} requests/s`,
       );
+      const refusing = refusedNowText(rate.refusedPerSecond);
+      setText(refusedNow, refusing === '' ? '' : `refuses ${refusing}`);
       graph.update(points, now);
     },
   };

@@ -108,10 +108,11 @@ export function suspendedByText({ madeBy, rule, origin }: Pick<Suspension, 'made
   return origin.kind === 'file' ? 'by a manifest' : 'by an unknown user';
 }
 
-/** Returns when, and by whom or what, a Service was suspended: `suspended 2026-01-31T18:00:00Z by alice`. */
+/** Returns when, by whom or what, and until when a Service was suspended: `suspended 2026-01-31T18:00:00Z by alice`, or with `, until …`. */
 export function suspendedText(suspension: Suspension): string {
-  const { createdAt } = suspension;
-  return `suspended ${createdAt === null ? '' : `${timestampOf(createdAt)} `}${suspendedByText(suspension)}`;
+  const { createdAt, until } = suspension;
+  const since = createdAt === null ? '' : `${timestampOf(createdAt)} `;
+  return `suspended ${since}${suspendedByText(suspension)}${until === null ? '' : `, until ${timestampOf(until)}`}`;
 }
 
 /** The annotation in which the console names the user who requested a Suspension. The API server itself knows only the console's account. */

@@ -22,6 +22,7 @@ export {
   patternServer,
 } from './sockets/servers.ts';
 export { type ConnectionEnd, connectClient, type TestClient, type TestClientOptions } from './sockets/tcp-client.ts';
+export { startTcpRelay, type TcpRelay } from './sockets/tcp-relay.ts';
 export {
   type Exit,
   type SpawnedProcess,

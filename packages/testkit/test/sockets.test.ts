@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { connectClient, discardServer, echoServer, freePort, httpBackend, patternServer } from '../src/index.ts';
+import {
+  connectClient,
+  discardServer,
+  echoServer,
+  freePort,
+  httpBackend,
+  patternServer,
+  startTcpRelay,
+  type TestClient,
+} from '../src/index.ts';
 
 const million = 1_000_000;
 
@@ -86,4 +95,21 @@ test('an HTTP backend answers with its name and counts requests', async () => {
 
 test('a free port refuses connections', async () => {
   await assert.rejects(connectClient({ port: await freePort() }), /ECONNREFUSED/);
+});
+
+test('a TCP relay relays, resets connections when it is cut, refuses new connections, and relays again', async () => {
+  await using server = await echoServer();
+  await using relay = await startTcpRelay(server.port);
+  const echo = async (client: TestClient): Promise<string> => {
+    await client.send(Buffer.from('hello'));
+    return (await client.take(5)).toString();
+  };
+  await using first = await connectClient({ port: relay.port });
+  assert.equal(await echo(first), 'hello');
+  relay.cut();
+  assert.deepEqual(await first.ended, { kind: 'error', code: 'ECONNRESET' });
+  await assert.rejects(connectClient({ port: relay.port }), { code: 'ECONNREFUSED' });
+  await relay.restore();
+  await using second = await connectClient({ port: relay.port });
+  assert.equal(await echo(second), 'hello');
 });

@@ -1,4 +1,4 @@
-import type { Suspension } from '@weir/model';
+import { entriesOf, type Suspension } from '@weir/model';
 import { AUDIT_PAGE_SIZE } from '@weir/store';
 import type { FastifyInstance } from 'fastify';
 import { refuseUnlessPermitted, scopeOf } from '../access/authorization.ts';
@@ -18,6 +18,7 @@ import {
   responseSchemas,
   suspensionBodySchema,
   suspensionNameSchema as suspensionName,
+  tenantSchema,
 } from './schemas.ts';
 import {
   parseSuspensionBody,
@@ -49,22 +50,27 @@ export function suspensionRoutes(app: FastifyInstance, context: RouteContext): v
     },
   );
 
-  app.get<{ Querystring: { before?: string } }>(
+  app.get<{ Querystring: { before?: string; tenant?: string } }>(
     '/api/v1/suspensions/audit',
     {
       config: { access: 'scoped' },
       schema: {
         summary: 'Suspensions and releases of the last two years, newest first',
-        querystring: optionalProperties({ before: auditIdSchema }),
+        querystring: optionalProperties({ before: auditIdSchema, tenant: tenantSchema }),
         response: responseSchemas(
-          '`items`: id, at, action (Suspended or Released), why, releasedBy, suspension. `next`: the value of `before` for older items, or null',
+          '`items`: id, at, action (Suspended or Released), why, releasedBy, suspension; with `tenant` only those of the tenant, its namespaces and its Services, so possibly none. `next`: the value of `before` for older items, or null',
         ),
       },
     },
     async (request) => {
-      const records = await store.suspensions.audit(request.query.before);
+      const { before, tenant } = request.query;
+      const records = await store.suspensions.audit(before);
       const isVisible = (await request.caller.canViewFleet()) ? () => true : await visibilityFor(request);
-      const shown = withoutDoubleReleases(records).filter(({ suspension }) => isVisible(suspension));
+      const namespaces = tenant === undefined ? undefined : namespacesOf(tenant);
+      const shown = withoutDoubleReleases(records).filter(
+        ({ suspension }) =>
+          isVisible(suspension) && (namespaces === undefined || concernsTenant(suspension, tenant, namespaces)),
+      );
       const next = records.length < AUDIT_PAGE_SIZE ? null : (records.at(-1)?.id ?? null);
       return { items: shown.map(suspensionAuditItemFor), next };
     },
@@ -125,6 +131,12 @@ export function suspensionRoutes(app: FastifyInstance, context: RouteContext): v
     },
   );
 
+  /** Returns the namespaces of a tenant; none if the tenant is not in the table, because the audit trail also has tenants of the past. */
+  function namespacesOf(tenant: string): ReadonlySet<string> {
+    const tenants = watch.table === undefined ? [] : entriesOf(watch.table, 'tenant');
+    return new Set(tenants.find(({ name }) => name === tenant)?.namespaces);
+  }
+
   async function visibilityFor(request: { readonly caller: Caller }): Promise<(suspension: Suspension) => boolean> {
     const scope = await scopeOf(request, watch);
     const tableAndServices = { table: watch.fleet().table, services: watch.views() };
@@ -143,6 +155,10 @@ export function suspensionRoutes(app: FastifyInstance, context: RouteContext): v
     const scope = await caller.scopeWithin(namespacesIn(watch.table));
     if (isTargetVisible(scope, request.target, watch.table)) refuseUnknownTarget(request.target, watch.table);
   }
+}
+
+function concernsTenant({ target }: Suspension, tenant: string | undefined, namespaces: ReadonlySet<string>): boolean {
+  return target.kind === 'tenant' ? target.tenant === tenant : namespaces.has(target.namespace);
 }
 
 /** Returns the target as `weir resume` takes it. */

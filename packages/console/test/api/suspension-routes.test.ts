@@ -93,6 +93,16 @@ test('lists suspensions and releases in the audit trail, each once, and reads ol
   assert.equal((await console.request('/api/v1/suspensions/audit?before=x')).status, 400);
 });
 
+test('selects the items of a tenant, its namespaces and its Services from the audit trail', async () => {
+  await using console = await startTestConsole();
+  const targets = [WEB, { type: 'Tenant', tenant: 'shop' }, { type: 'Namespace', namespace: 'shop' }];
+  for (const target of targets) await suspend(console, { target, message: 'x' });
+  const countFor = async (tenant: string): Promise<number> =>
+    (await console.request(`/api/v1/suspensions/audit?tenant=${tenant}`)).json.items.length;
+  assert.deepEqual([await countFor('shop'), await countFor('rival')], [3, 0]);
+  assert.equal((await console.request('/api/v1/suspensions/audit?tenant=no%20name')).status, 400);
+});
+
 test('refuses to delete a Suspension that holds on one node only, and names the node', async () => {
   await using console = await startTestConsole();
   const [heartbeat] = await console.store.heartbeats.list();

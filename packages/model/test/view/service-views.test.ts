@@ -210,8 +210,8 @@ describe('the state of a Service', () => {
     assert.deepEqual(published(80), []);
   });
 
-  test('is Suspended while a suspension is in force, with its message and author, and keeps its address', () => {
-    const TEXT = 'too much (suspended 2026-01-31T18:00:00Z by alice)';
+  test('is Suspended while a suspension is in force, with its message, author and end, and keeps its address', () => {
+    const TEXT = 'too much (suspended 2026-01-31T18:00:00Z by alice, until 1970-01-01T00:00:02Z)';
     const fleet = fleetOf(SERVED, { suspensions: [CUTOFF] });
     const heartbeats = [heartbeatOf(fleet, 'n1', { listening: false })];
     const view = only(serviceViewsFor({ ...fleet, heartbeats }));
