@@ -48,10 +48,14 @@ export interface FaultResult {
 const MAX_UNFLUSHED_MS = 1_500;
 const SAMPLE_MS = 100;
 /** The load continues for this time after the fault, so that limits that are too high after the fault are noticed. */
-const LOAD_AFTER_FAULT_MS = 8_000;
+const DEFAULT_LOAD_AFTER_FAULT_MS = 8_000;
 const LATER = 'later';
 
-export async function runFault(fault: Fault, bench: FaultFleet): Promise<FaultResult> {
+export async function runFault(
+  fault: Fault,
+  bench: FaultFleet,
+  { loadAfterFaultMs = DEFAULT_LOAD_AFTER_FAULT_MS }: { readonly loadAfterFaultMs?: number } = {},
+): Promise<FaultResult> {
   await fault.prepare?.(bench);
   await bench.waitUntilReady(NODES);
   const before = await bench.ledger();
@@ -69,7 +73,7 @@ export async function runFault(fault: Fault, bench: FaultFleet): Promise<FaultRe
       suspensions,
     });
     await steady.waitForEach(20);
-    await setTimeout(LOAD_AFTER_FAULT_MS);
+    await setTimeout(loadAfterFaultMs);
     suspensions.expectServed();
     await resumeLater(bench);
     await suspensions.waitUntilServed(NODES);
