@@ -2,24 +2,21 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { eventually, freePort, type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
 import {
-  eventually,
-  freePort,
-  type SpawnedProcess,
-  spawnProcess,
-  startTcpRelay,
-  type TcpRelay,
-  temporaryDirectory,
-} from '@weir/testkit';
-import { type ControlPlane, type Redis, startControlPlane, startRedis, waitForCustomResources } from '@weir/tools';
+  type ControlPlane,
+  type Redis,
+  type RedisOptions,
+  startControlPlane,
+  startRedis,
+  waitForCustomResources,
+} from '@weir/tools';
 import { API_SERVER_ADDRESS, NODES, type NodeName, nodeAddress, nodeAddress6, SERVICE_CIDRS } from './addresses.ts';
 
 // Runs a complete fleet as processes: API server, Redis, controller, three proxies and console. Only the kubelets are missing.
 export interface Fleet extends AsyncDisposable {
   readonly cluster: ControlPlane;
   readonly redis: Redis;
-  /** The path from `node-3` to Redis, if the options ask for a relay. */
-  readonly redisRelay: TcpRelay | undefined;
   readonly consoleUrl: string;
   /** Runs the `weir` command against this fleet and returns its stdout. */
   weir(...args: string[]): Promise<string>;
@@ -37,6 +34,10 @@ export interface Fleet extends AsyncDisposable {
   /** Kills the proxy with SIGKILL, which has the effect of a power failure. */
   killProxy(node: NodeName): Promise<void>;
   startProxy(node: NodeName): Promise<void>;
+  /** Returns the running process of a part of the fleet, or the last process if the part has stopped. */
+  processOf(part: FleetProcess): SpawnedProcess;
+  /** Starts a part that has stopped, with additional environment variables. */
+  start(part: FleetProcess, environment?: Environment): Promise<void>;
   /** Restarts the controller or the console from the sources of another checkout. */
   restartFromCheckout(checkout: string, part: 'controller' | 'console'): Promise<void>;
   /**
@@ -57,7 +58,8 @@ export interface FleetProblem {
   readonly message: string;
 }
 
-type ControllerSettings = Readonly<Record<string, string>>;
+type Environment = Readonly<Record<string, string>>;
+type ControllerSettings = Environment;
 
 export interface FleetOptions {
   /** Additional environment variables of the controller. */
@@ -66,26 +68,26 @@ export interface FleetOptions {
   readonly customResources?: boolean;
   /** Whether nodes and Services get addresses of both IP families. */
   readonly dualStack?: boolean;
-  /** Whether the proxy of `node-3` reaches Redis through a relay that the test can cut. */
-  readonly redisRelay?: boolean;
   /** The folder of the checkout from which all processes start. Default: this checkout. */
   readonly checkout?: string;
+  readonly redis?: RedisOptions;
+  /** Returns additional environment variables of the proxy of a node. */
+  readonly proxySettings?: (node: NodeName, redis: Redis) => Environment;
 }
 
 /** The root folder of this checkout. */
 export const CHECKOUT: string = fileURLToPath(new URL('../../', import.meta.url));
-type FleetProcess = 'controller' | 'console' | NodeName;
+export type FleetProcess = 'controller' | 'console' | NodeName;
 
 export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
-  const { customResources = true, dualStack = false, checkout = CHECKOUT } = options;
+  const { customResources = true, dualStack = false, checkout = CHECKOUT, proxySettings } = options;
   let { settings = {} } = options;
   const state = temporaryDirectory('fleet');
   const networks = dualStack ? { serviceCidrs: SERVICE_CIDRS } : {};
   const [cluster, redis] = await Promise.all([
     startControlPlane({ host: API_SERVER_ADDRESS, ...networks }),
-    startRedis(),
+    startRedis(options.redis),
   ]);
-  const redisRelay = options.redisRelay ? await startTcpRelay(redis.port) : undefined;
   const addressesOf = (name: NodeName): string[] =>
     dualStack ? [nodeAddress(name), nodeAddress6(name)] : [nodeAddress(name)];
   await Promise.all([
@@ -105,17 +107,18 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     WEIR_FLEET_SECRET: 'a secret that only this test fleet has',
     KUBECONFIG: cluster.kubeconfig,
   };
-  const start = async (part: FleetProcess, adminPort: number): Promise<void> => {
+  const start = async (part: FleetProcess, adminPort: number, environment: Environment = {}): Promise<void> => {
     const adminAddress = `127.0.0.1:${adminPort}`;
     const source = checkouts.get(part) ?? checkout;
-    const relayed = part === 'node-3' && redisRelay ? { WEIR_REDIS_URL: `redis://127.0.0.1:${redisRelay.port}` } : {};
+    const ofProxy = part === 'controller' || part === 'console' ? {} : proxySettings?.(part, redis);
     const process = await startProcess(part, {
-      common: { ...common, ...relayed },
+      common,
       consoleAddress,
       adminAddress,
       state: state.path,
       settings,
       checkout: source,
+      environment: { ...ofProxy, ...environment },
     });
     running.set(part, process);
     all.push(process);
@@ -128,13 +131,12 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   for (const part of ['controller', ...NODES, 'console'] as const) await start(part, await freePort());
   const close = async (): Promise<void> => {
     await Promise.all(all.map((process) => process.stop('SIGKILL')));
-    await Promise.all([redis.close(), cluster.close(), redisRelay?.[Symbol.asyncDispose]()]);
+    await Promise.all([redis.close(), cluster.close()]);
     await state.close();
   };
   return {
     cluster,
     redis,
-    redisRelay,
     consoleUrl: `http://${consoleAddress}`,
     weir: (...args) => runWeir(args, { server: `http://${consoleAddress}` }),
     weirOnNode: (node, ...args) =>
@@ -157,6 +159,12 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     restartProxy: restart,
     killProxy: async (node) => void (await running.get(node)?.stop('SIGKILL')),
     startProxy: async (node) => start(node, await freePort()),
+    processOf(part) {
+      const process = running.get(part);
+      assert.ok(process !== undefined, `${part} has never started`);
+      return process;
+    },
+    start: async (part, environment) => start(part, await freePort(), environment),
     restartFromCheckout(from, part) {
       checkouts.set(part, from);
       return restart(part);
@@ -191,11 +199,13 @@ interface ProcessOptions {
   readonly state: string;
   readonly settings: ControllerSettings;
   readonly checkout: string;
+  /** Environment variables that override all others. */
+  readonly environment: Environment;
 }
 
 function startProcess(
   part: FleetProcess,
-  { common, consoleAddress, adminAddress, state, settings, checkout }: ProcessOptions,
+  { common, consoleAddress, adminAddress, state, settings, checkout, environment }: ProcessOptions,
 ): Promise<SpawnedProcess> {
   const folder = part === 'controller' || part === 'console' ? part : 'proxy';
   const own: Record<FleetProcess, Readonly<Record<string, string>>> = {
@@ -215,7 +225,7 @@ function startProcess(
   return spawnProcess({
     command: process.execPath,
     args: ['--conditions=source', join(checkout, 'packages', folder, 'src/main.ts')],
-    env: { ...process.env, ...common, ...own[part] },
+    env: { ...process.env, ...common, ...own[part], ...environment },
     name: part,
   });
 }

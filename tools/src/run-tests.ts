@@ -1,11 +1,12 @@
 /*
  * Entry of `npm test` and `npm run e2e`: fetches the programs that the selected tests need, then runs one `node --test`.
  *
- *   npm test                            all unit and end-to-end tests, except tests with real nodes
+ *   npm test                            all unit and end-to-end tests, except tests with real nodes and the fault suite
  *   npm test -- store ledger.test.ts    only files whose path contains one of these words
  *   npm test -- --test-name-pattern=lua passes flags to node --test
- *   npm run e2e                         the end-to-end tests, including tests with real nodes
+ *   npm run e2e                         the end-to-end tests, including tests with real nodes and the fault suite
  *   npm run e2e -- cluster              only tests with real nodes; needs root and builds kubelets on the first run
+ *   npm run e2e -- faults               only the fault suite, which runs for half an hour
  *
  * WEIR_CACHE=DIRECTORY   where programs are cached (default ~/.cache/weir)
  * WEIR_REQUIRE=all       fails tests that would be skipped

@@ -22,11 +22,12 @@ describe('the arguments of npm test', () => {
   });
 });
 
-test('only npm run e2e runs tests on real nodes', () => {
+test('only npm run e2e runs tests on real nodes and the fault suite', () => {
   const root = fileURLToPath(new URL('../../', import.meta.url));
-  const onNodes = 'e2e/test/cluster/services.test.ts';
-  assert.ok(selectTestFiles(root, { suite: 'e2e', filters: [] }).includes(onNodes));
-  assert.deepEqual(selectTestFiles(root, { suite: 'all', filters: [onNodes] }), []);
+  for (const file of ['e2e/test/cluster/services.test.ts', 'e2e/test/faults/faults.test.ts']) {
+    assert.ok(selectTestFiles(root, { suite: 'e2e', filters: [] }).includes(file));
+    assert.deepEqual(selectTestFiles(root, { suite: 'all', filters: [file] }), []);
+  }
 });
 
 test('the reporter prints skip reasons once, just before the final summary', async () => {

@@ -9,6 +9,8 @@ export type NamespaceOptions = {
   readonly addresses?: readonly string[];
   /** Values of kernel settings, by path below /proc/sys, such as `net/ipv4/tcp_migrate_req`. */
   readonly sysctls?: Readonly<Record<string, string | number>>;
+  /** Whether the test mounts file systems. Its mounts are then invisible to other processes, and disappear with its last process. */
+  readonly mounts?: boolean;
 };
 
 /** Environment variable with the original namespace. A process that has the variable and is in another namespace has already moved. */
@@ -31,7 +33,7 @@ export function insideNamespace(options: NamespaceOptions = {}): SkipOptions {
   if (support.kind === 'missing') {
     return skipFor([missingNamespaceMessage(support)]);
   }
-  return enterNamespace(support.command);
+  return enterNamespace(options.mounts ? [...support.command, '--mount'] : support.command);
 }
 
 function isInsideNamespace(): boolean {

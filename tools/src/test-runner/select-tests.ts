@@ -35,8 +35,11 @@ export function parseTestArguments(args: readonly string[]): TestSelection {
 
 const UNIT_TESTS = ['packages/*/test/**/*.test.ts', 'tools/test/**/*.test.ts', 'bench/test/**/*.test.ts'];
 const END_TO_END_TESTS = ['e2e/test/**/*.test.ts'];
-/** Folder of tests that only `npm run e2e` runs, because they need root and programs that take minutes to build. */
-const REAL_NODE_TESTS = 'e2e/test/cluster/';
+/**
+ * Folders of tests that only `npm run e2e` runs. The tests on real nodes need root and programs that take minutes to build; the fault
+ * suite runs for half an hour.
+ */
+const FOLDERS_OF_E2E = ['e2e/test/cluster/', 'e2e/test/faults/'];
 
 /** Returns the paths of the selected tests. The end-to-end tests are first, because they take longest and should not start last. */
 export function selectTestFiles(
@@ -47,6 +50,6 @@ export function selectTestFiles(
   const files = patterns.flatMap((pattern) => globSync(pattern, { cwd: root }).sort());
   const wanted = filters.map((filter) => normalize(filter));
   return files
-    .filter((file) => suite === 'e2e' || !file.startsWith(REAL_NODE_TESTS))
+    .filter((file) => suite === 'e2e' || !FOLDERS_OF_E2E.some((folder) => file.startsWith(folder)))
     .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)));
 }

@@ -50,7 +50,7 @@ test("terminates TLS with Node's TLSSocket, and logs one line, if the self-test 
   await using directory = temporaryDirectory('openssl');
   const config = join(directory.path, 'openssl.cnf');
   writeFileSync(config, WITHOUT_TLS_1_3);
-  const env = { WEIR_TLS: 'openssl', NODE_OPTIONS: `--openssl-config=${config}`, WEIR_LOG_LEVEL: 'info' };
+  const env = { NODE_OPTIONS: `--openssl-config=${config}`, WEIR_LOG_LEVEL: 'info' };
   await using standalone = await startWeirProcess(argumentsFor(files), { env, readyWhen: /^ready/m });
   await standalone.waitForOutput(/"tls":"node".*"the first routing table is in effect"/);
   const lines = standalone.output().split('\n');

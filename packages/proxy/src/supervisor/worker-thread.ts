@@ -10,6 +10,7 @@ import {
   type TlsKind,
   type TransportKind,
 } from '../transport/choose-transport.ts';
+import { createTerminationGuard, untilTerminable } from '../transport/termination-guard.ts';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
 import {
   LIVENESS_COUNTERS,
@@ -76,6 +77,7 @@ export class WorkerThread {
   readonly #liveness: WorkerLiveness;
   readonly #clock: Clock;
   readonly #accessLogFlag = createLogFlag();
+  readonly #terminationGuard = createTerminationGuard();
   #endReason: string | undefined;
   /** Resolves when the thread has ended and its descriptors are closed. */
   readonly #ended = Promise.withResolvers<void>();
@@ -114,6 +116,7 @@ export class WorkerThread {
       transport,
       tls,
       descriptors,
+      terminationGuard: this.#terminationGuard,
       eventLoopDelays,
       droppedDatagrams,
       accessLogFlag: this.#accessLogFlag,
@@ -193,13 +196,18 @@ export class WorkerThread {
     const silentMs = this.#liveness.check(counts, this.#clock.monotonic());
     if (silentMs === undefined || this.#endReason !== undefined) return;
     this.#endReason = `the worker did not respond for ${Math.round(silentMs)} ms`;
-    void this.#worker.terminate();
+    void this.#terminate();
   }
 
   async stop(): Promise<void> {
     this.#endReason ??= 'stopped';
-    await this.#worker.terminate();
+    await this.#terminate();
     await this.#ended.promise;
+  }
+
+  async #terminate(): Promise<void> {
+    await untilTerminable(this.#terminationGuard);
+    await this.#worker.terminate();
   }
 }
 

@@ -10,14 +10,11 @@ export type TransportKind = 'syscalls' | 'node';
 export const TRANSPORT_KINDS: readonly TransportKind[] = ['syscalls', 'node'];
 export const DEFAULT_TRANSPORT: TransportKind = 'syscalls';
 
-/**
- * `openssl`: the functions of OpenSSL through `node:ffi`, with `syscalls` only. `node`: Node's TLSSocket, which costs more CPU. Not
- * `openssl` by default, because Node.js 26.10 ends the process if a worker is terminated while OpenSSL calls back.
- */
+/** `openssl`: the functions of OpenSSL through `node:ffi`, with `syscalls` only. `node`: Node's TLSSocket, which costs more CPU. */
 export type TlsKind = 'openssl' | 'node';
 
 export const TLS_KINDS: readonly TlsKind[] = ['openssl', 'node'];
-export const DEFAULT_TLS: TlsKind = 'node';
+export const DEFAULT_TLS: TlsKind = 'openssl';
 
 export interface Transports {
   readonly tcp: TcpTransport;

@@ -42,6 +42,8 @@ export interface WorkerStartData {
   readonly tls: TlsKind;
   /** One byte for each descriptor, see `recordDescriptors`. */
   readonly descriptors: SharedArrayBuffer;
+  /** See `untilTerminable`. */
+  readonly terminationGuard: SharedArrayBuffer;
   /** Three doubles in seconds, one for each of `DELAY_QUANTILES`. */
   readonly eventLoopDelays: SharedArrayBuffer;
   /** One double: how many datagrams the kernel has dropped at the worker's UDP listeners. */

@@ -7,6 +7,7 @@
 //
 // All arguments are declared as pointers and passed as BigInts, also integers. Node.js checks every other type in a JavaScript wrapper,
 // which V8 seldom inlines: 50 to 400 ns per call. C takes an `int` from the low 32 bits of the register, on x86-64 and on arm64.
+import { enterGuardedCall, leaveGuardedCall } from '../termination-guard.ts';
 
 const ffi = loadFfi();
 
@@ -43,12 +44,18 @@ export function linkAddresses<const T extends Definitions>(
 
 /**
  * Returns a function with one argument that may call a callback of this thread. Declared with nine arguments, because Node.js calls
- * functions with more than eight through libffi. V8 calls the others directly, as functions that do not enter JavaScript again.
+ * functions with more than eight through libffi. V8 calls the others directly, as functions that do not enter JavaScript again. The supervisor does
+ * not terminate this thread during a call.
  */
 export function linkCallingBack(name: string): (argument: bigint) => number {
   const functions = linkReturning('int32', { [name]: 9 }) as unknown as Record<string, (...all: bigint[]) => number>;
   const call = functions[name] as (...all: bigint[]) => number;
-  return (argument) => call(argument, 0n, 0n, 0n, 0n, 0n, 0n, 0n, 0n);
+  return (argument) => {
+    enterGuardedCall();
+    const result = call(argument, 0n, 0n, 0n, 0n, 0n, 0n, 0n, 0n);
+    leaveGuardedCall();
+    return result;
+  };
 }
 
 function linkReturning(result: 'int32' | 'pointer', definitions: Readonly<Record<string, number>>): object {
@@ -70,6 +77,11 @@ export function callbackAddress(argumentCount: number, callback: (...all: readon
   libraries.push(lib);
   const signature = { return: 'int32' as const, arguments: Array<'pointer'>(argumentCount).fill('pointer') };
   return lib.registerCallback(signature, callback as never);
+}
+
+/** Returns the address of a function, for a C function that takes a callback. */
+export function functionAddress(name: string): bigint {
+  return ffi.dlopen(null, {}).lib.getSymbol(name);
 }
 
 /** Returns the text at an address, up to its first zero byte; empty for the address 0. */

@@ -1,7 +1,7 @@
 // TLS server contexts of OpenSSL, whose functions the binary of Node.js exports. No other code shares a context with Node.js: `node:tls`
 // has contexts of its own.
 import { constants } from 'node:crypto';
-import { callbackAddress, integer, link, linkAddresses, NativeMemory, textAt, UNUSED } from './ffi.ts';
+import { callbackAddress, functionAddress, integer, link, linkAddresses, NativeMemory, textAt, UNUSED } from './ffi.ts';
 
 const {
   SSL_CTX_free,
@@ -248,5 +248,8 @@ const alpnCallback = callbackAddress(6, (_ssl, out, outLength, client, clientByt
   return result === OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 });
 
-/** Sends the staple that the connection has, if it has one. */
-const stapleCallback = callbackAddress(2, () => SSL_TLSEXT_ERR_OK);
+/**
+ * Sends the staple that the connection has, if it has one. The callback has to return zero, and SSL_is_dtls(3) returns zero for TLS, so
+ * no JavaScript is needed.
+ */
+const stapleCallback = functionAddress('SSL_is_dtls');

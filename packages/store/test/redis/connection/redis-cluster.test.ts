@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { silentLogger } from '@weir/runtime';
 import { eventually } from '@weir/testkit';
-import { type Redis, requireProgram, startRedisCluster } from '@weir/tools';
+import { requireProgram, startRedisCluster } from '@weir/tools';
 import { inspectRedis } from '../../../src/redis/connection/inspect-redis.ts';
 import { keysFor } from '../../../src/redis/keys.ts';
 import { openRedisStore } from '../../../src/redis/open-redis-store.ts';
@@ -38,9 +38,9 @@ describe('a cluster of Redis', requireProgram('redis'), () => {
     const states: string[] = [];
     t.after(store.onConnectionChange((state) => states.push(state)));
     const ending = assert.rejects(watching.next(), { code: 'AWAY' });
-    const [from, to] = [await group.primary(), group.others[0]];
+    const to = group.others[0];
     assert.ok(to !== undefined);
-    await moveSlot(keysFor(FLEET).meta, from, to);
+    await group.moveSlot(keysFor(FLEET).meta, { from: await group.primary(), to });
     await ending;
     await eventually(() => assert.deepEqual(states, ['away', 'ready']));
     await waitUntilReady(store);
@@ -51,17 +51,4 @@ describe('a cluster of Redis', requireProgram('redis'), () => {
     await store.suspensions.put(suspension('b'));
     assert.equal((await inspectRedis({ url: group.url, fleet: FLEET })).where, `${to.host}:${to.port}`);
   });
-
-  async function moveSlot(key: string, from: Redis, to: Redis): Promise<void> {
-    const slot = Number((await group.command(from, `CLUSTER KEYSLOT ${key}`)).slice(1));
-    const [idFrom, idTo] = await Promise.all(
-      [from, to].map(async (server) => /[0-9a-f]{40}/.exec(await group.command(server, 'CLUSTER MYID'))?.[0]),
-    );
-    await group.command(to, `CLUSTER SETSLOT ${slot} IMPORTING ${idFrom}`);
-    await group.command(from, `CLUSTER SETSLOT ${slot} MIGRATING ${idTo}`);
-    const keys = (await group.command(from, `CLUSTER GETKEYSINSLOT ${slot} 100`)).match(/^weir:\S+/gm) ?? [];
-    assert.ok(keys.length > 0);
-    await group.command(from, `MIGRATE ${to.host} ${to.port} "" 0 5000 KEYS ${keys.join(' ')}`);
-    for (const server of [to, from]) await group.command(server, `CLUSTER SETSLOT ${slot} NODE ${idTo}`);
-  }
 });
