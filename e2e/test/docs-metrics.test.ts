@@ -57,6 +57,7 @@ describe('docs/metrics.md lists the exposed metrics with types and labels', requ
       'weir_controller_nodes',
       'weir_controller_problems',
       'weir_metrics_dropped_total',
+      'weir_rule_acting',
       // The controller sends its first calls to Redis when it leads.
       'weir_store_call_duration_seconds',
       'weir_tenant_limit',

@@ -47,6 +47,11 @@ export interface Heartbeat {
    * the time.
    */
   readonly sentAt?: number;
+  /**
+   * The last time at which the ledger had all usage that the proxy had recorded (milliseconds since the epoch, from the proxy's clock).
+   * Absent if there was no such time yet, or if the proxy's version does not report the time.
+   */
+  readonly usageReportedAt?: number;
   /** Warnings about kernel settings of the host that harm clients. Absent if the proxy's version does not report them. */
   readonly hostAdvice?: readonly string[];
   /** How the proxy uses sockets: a value of WEIR_TRANSPORT. Absent if the proxy's version does not report the transport. */

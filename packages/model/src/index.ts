@@ -10,6 +10,10 @@ export * from './port-range.ts';
 export * from './problem.ts';
 export * from './reason.ts';
 export { parseSharedPort, reservedSharedPorts, SHARED_PORT_FORMAT } from './reserved-ports.ts';
+export * from './rules/rate-window.ts';
+export * from './rules/rule.ts';
+export * from './rules/rule-text.ts';
+export * from './rules/step-rule.ts';
 export type { AnnotationGrammar } from './settings/annotation-grammar.ts';
 export { annotationGrammars } from './settings/annotations.ts';
 export { type ParsedSettings, serviceSettingsFor } from './settings/parse-settings.ts';
@@ -28,7 +32,7 @@ export {
   nodePoolOf,
 } from './translate/nodes.ts';
 export { isIgnored, isOwned } from './translate/owned-services.ts';
-export { tenancyFor } from './translate/tenancy.ts';
+export { type Tenant, tenancyFor } from './translate/tenancy.ts';
 export { type ServiceStatus, type Translation, translate } from './translate/translate.ts';
 export { Translator, type TranslatorOutput } from './translate/translator.ts';
 export { type Condition, truncateMessage } from './view/condition.ts';
@@ -47,4 +51,5 @@ export {
 } from './view/service-view.ts';
 export * from './view/service-views.ts';
 export * from './view/tenant-view.ts';
+export * from './view/traffic-level.ts';
 export * from './view/usage-notices.ts';

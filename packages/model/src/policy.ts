@@ -1,5 +1,6 @@
 // The spec of a TenantPolicy (`weir.dev/v1alpha1`): which namespaces form a tenant, and the permissions and limits of the tenant.
 import type { PortRange } from './port-range.ts';
+import type { Rule } from './rules/rule.ts';
 
 export interface TenantPolicySpec {
   /**
@@ -11,6 +12,8 @@ export interface TenantPolicySpec {
   readonly tenantFrom: TenantFrom;
   readonly grants: TenantGrants;
   readonly limits: TenantLimits;
+  /** Absent if the policy has no rules. */
+  readonly rules?: readonly Rule[];
 }
 
 /** Where a tenant's Services may be placed, and which ports, hosts and endpoints they may use. */

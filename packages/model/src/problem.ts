@@ -16,6 +16,7 @@ export interface Problem {
 export const GENERAL_PROBLEM_CODES = [
   'InvalidDocument',
   'InvalidObject',
+  'InvalidRule',
   'DuplicateObject',
   'UnknownKind',
   'UnreadableFile',

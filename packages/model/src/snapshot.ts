@@ -1,6 +1,7 @@
 import type { FleetSettings } from './fleet-settings.ts';
 import type { TenantPolicySpec } from './policy.ts';
 import type { Problem } from './problem.ts';
+import type { RuleRecord } from './rules/rule.ts';
 
 // The objects of a cluster (or of a directory of manifests), reduced to the fields that Weir reads. A source builds the snapshot
 // sorted by namespace and name, and freezes it. Every decision of the model is a function of a snapshot.
@@ -30,6 +31,8 @@ export interface Snapshot {
   readonly problems: readonly Problem[];
   /** Nodes whose proxy sends no heartbeats, by name; absent if there are none, or if heartbeats are not read. */
   readonly unreachableNodes?: ReadonlyMap<string, NodeUnreachability>;
+  /** By name of the tenant, what rules do to it; absent if rules are not evaluated. */
+  readonly ruleRecords?: ReadonlyMap<string, readonly RuleRecord[]>;
 }
 
 /**

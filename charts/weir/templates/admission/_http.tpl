@@ -47,6 +47,6 @@ VALUE == 'true' && !(variables.hasHttp && [variables.own[?'weir.dev/path-prefix'
 {{- define "weir.cel.accessLog" -}}
 !{{ include "weir.cel.matches" (dict "value" "VALUE" "grammar" .) }}
 ? {{ include "weir.cel.notAllowed" . }}
-: VALUE == 'false' ? ''
+: !VALUE.endsWith(',query') ? ''
 : {{ include "weir.cel.needsHttp" . }}
 {{- end }}

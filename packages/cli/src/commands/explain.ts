@@ -170,12 +170,13 @@ function settingLines({ settings }: ServiceExplanation): string[] {
     ...(affinity.kind === 'client-ip'
       ? [`connections of a client go to the same endpoint for ${formatDuration(affinity.timeoutMs)}`]
       : []),
-    ...(accessLog === undefined ? [] : [accessLogLine(accessLog)]),
+    ...(accessLog === undefined ? [] : [accessLogLine(accessLog, settings.httpPorts !== undefined)]),
   ];
 }
 
-function accessLogLine({ requestsPerMillion, hasQuery }: AccessLogSettings): string {
+function accessLogLine({ requestsPerMillion, hasQuery }: AccessLogSettings, hasHttp: boolean): string {
   const share = requestsPerMillion === 1_000_000 ? 'all' : `${requestsPerMillion / 10_000}% of the`;
+  if (!hasHttp) return `access log of ${share} connections`;
   return `access log of ${share} requests, ${hasQuery === true ? 'with' : 'without'} query strings`;
 }
 

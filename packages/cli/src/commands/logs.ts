@@ -1,3 +1,4 @@
+import { formatHostPort } from '@weir/runtime';
 import { type Command, Option } from 'commander';
 import { ConsoleError } from '../client/console-client.ts';
 import { linesOf } from '../client/live-frames.ts';
@@ -9,11 +10,12 @@ import { type Colourize, colourizeFor, toSingleLine } from '../output/ansi.ts';
 
 const EXAMPLES = `
 Examples:
-  weir logs shop/web                     one line per request, until Ctrl-C
+  weir logs shop/web                     one line per request or connection, until Ctrl-C
   weir logs shop/web -o json | jq 'select(.status >= 500)'
+  weir logs shop/db -o json | jq 'select(.reason != null)'    refused clients
 
-The Service needs the annotation weir.dev/access-log. The command prints the requests that end from now on. A reader that
-is too slow misses lines, and stderr says how many.`;
+The Service needs the annotation weir.dev/access-log. The command prints the requests and connections
+that end from now on. A reader that is too slow misses lines, and stderr says how many.`;
 
 const FORMATS = ['table', 'json'] as const;
 
@@ -21,24 +23,41 @@ interface LogsOptions extends ServerOptions {
   readonly output: (typeof FORMATS)[number];
 }
 
-/** A line of the access log (docs/access-log.md), or a message of the console instead. */
-interface LogLine {
+/** What the lines of requests and of connections have in common (docs/access-log.md). */
+interface CommonMembers {
   readonly time: string;
-  readonly client: string;
+  readonly client: string | null;
+  readonly reason: string | null;
+  readonly receivedBytes: number;
+  readonly sentBytes: number;
+  readonly durationMs: number;
+  readonly protocol: string | null;
+  readonly endpoint: string | null;
+}
+
+interface RequestLine extends CommonMembers {
   readonly method: string | null;
   readonly host: string | null;
   readonly path: string | null;
   readonly query?: string;
   readonly status: number | null;
-  readonly reason: string | null;
-  readonly sentBytes: number;
-  readonly durationMs: number;
-  readonly endpoint: string | null;
+}
+
+interface ConnectionLine extends CommonMembers {
+  readonly clientPort: number | null;
+  readonly listener: string;
+  readonly outcome: string;
+}
+
+/** A message of the console in place of a line. */
+interface Message {
   /** Set if lines are missing here: how many. */
   readonly dropped?: number;
   /** Set if the lines of a proxy are missing from now on: why. */
   readonly problem?: string;
 }
+
+type LogLine = (RequestLine | ConnectionLine) & Message;
 
 const CONNECTION_LOST = 'lost the connection to the console; run the command again';
 
@@ -89,6 +108,24 @@ function parseLine(line: string): LogLine | undefined {
 }
 
 function lineText(line: LogLine, paint: Colourize): string {
+  return toSingleLine('outcome' in line ? connectionText(line, paint) : requestText(line, paint)).concat('\n');
+}
+
+function connectionText(line: ConnectionLine, paint: Colourize): string {
+  const { time, outcome, reason, durationMs, receivedBytes, sentBytes, client, clientPort, endpoint } = line;
+  return [
+    time,
+    reason === null ? outcome : paint('red', outcome),
+    `${Math.round(durationMs)} ms`.padStart(8),
+    `${bytesText(receivedBytes)} received, ${bytesText(sentBytes)} sent`,
+    client === null ? '-' : formatHostPort({ host: client, port: clientPort ?? 0 }),
+    line.protocol ?? '-',
+    line.listener,
+    ...(endpoint === null ? [] : [`-> ${endpoint}`]),
+  ].join(' ');
+}
+
+function requestText(line: RequestLine, paint: Colourize): string {
   const { time, client, method, host, path, query, status, reason, sentBytes, durationMs, endpoint } = line;
   const target = path === null ? '' : `${host ?? ''}${path}${query === undefined ? '' : `?${query}`}`;
   const parts = [
@@ -96,13 +133,13 @@ function lineText(line: LogLine, paint: Colourize): string {
     statusText(status, paint),
     `${Math.round(durationMs)} ms`.padStart(8),
     bytesText(sentBytes).padStart(8),
-    client,
+    client ?? '-',
     method ?? '-',
     target === '' ? '-' : target,
     ...(endpoint === null ? [] : [`-> ${endpoint}`]),
     ...(reason === null ? [] : [`(${reason})`]),
   ];
-  return `${toSingleLine(parts.join(' '))}\n`;
+  return parts.join(' ');
 }
 
 function statusText(status: number | null, paint: Colourize): string {

@@ -2,7 +2,7 @@
 // command.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventually, freePort, httpBackend } from '@weir/testkit';
+import { connectClient, echoServer, eventually, freePort, httpBackend } from '@weir/testkit';
 import { endpointSlice, manifestDirectory, service } from '../fixtures/manifests.ts';
 import { startTestStandalone } from '../fixtures/standalone.ts';
 import { runWeirOnTerminal } from '../fixtures/weir-in-process.ts';
@@ -94,6 +94,41 @@ test('prints a table, and says how to turn the access log on', async () => {
     assert.match(
       output,
       /^\S+Z 503 +[0-9]+ ms +[0-9]+ B 127\.0\.0\.1 GET 127\.0\.0\.1\/x\?y=1 -> 127\.0\.0\.1:[0-9]+\n/,
+    );
+  });
+  stopping.abort();
+  assert.equal((await following).code, 0);
+});
+
+test('follows the connections of a Service without HTTP ports', async () => {
+  await using files = manifestDirectory();
+  await using backend = await echoServer();
+  const port = await freePort();
+  const annotations = { 'weir.dev/access-log': 'true' };
+  files.write('shop.yaml', service('db', { port, annotations }), endpointSlice('db', backend.port));
+  await using fleet = await startTestStandalone(files);
+  assert.match((await fleet.weir('explain', 'shop/db')).stdout, /access log of all connections/);
+  const stopping = new AbortController();
+  let output = '';
+  const following = runWeirOnTerminal(
+    {
+      env: { WEIR_SERVER: fleet.url },
+      signal: stopping.signal,
+      onOutput: (all) => {
+        output = all;
+      },
+    },
+    ['logs', 'shop/db'],
+  );
+  await eventually(async () => {
+    await using client = await connectClient({ port });
+    await client.send('hello');
+    await client.take(5);
+    await client.end();
+    await client.ended;
+    assert.match(
+      output,
+      /^\S+Z completed +[0-9]+ ms 5 B received, 5 B sent 127\.0\.0\.1:[0-9]+ TCP 127\.0\.0\.1:[0-9]+ -> 127\.0\.0\.1:[0-9]+\n/,
     );
   });
   stopping.abort();

@@ -45,7 +45,7 @@ export function accessLogRoutes(app: FastifyInstance, context: RouteContext): vo
         querystring: optionalProperties({ watch: watchSchema }),
         response: {
           200: {
-            description: 'one line per request, from now on',
+            description: 'one line per request or connection, from now on',
             content: { 'application/x-ndjson': { schema: { type: 'string' } } },
           },
         },
@@ -108,7 +108,7 @@ export function accessLogRoutes(app: FastifyInstance, context: RouteContext): vo
 function noAccessLogError({ namespace, name }: ServicePath): ApiError {
   return new ApiError(
     'NoAccessLog',
-    `Service "${namespace}/${name}" has no access log; set the annotation weir.dev/access-log: "true" (or a share of the requests such as "1%")`,
+    `Service "${namespace}/${name}" has no access log; set the annotation weir.dev/access-log: "true" (or a share such as "1%")`,
   );
 }
 

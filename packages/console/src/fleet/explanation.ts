@@ -16,10 +16,12 @@ import {
   subjectFor,
   type TenantLimits,
   type TenantView,
-  trafficExhaustedMessage,
+  trafficLevelOf,
+  trafficMessage,
   type UnhealthyEndpoint,
   type UsageNotices,
   withNotices,
+  withThrottleNotices,
 } from '@weir/model';
 
 /** The data that `weir explain` prints for one Service. */
@@ -96,12 +98,15 @@ export function explanationFor(entry: ServiceEntry, context: ExplanationContext)
 }
 
 /** Computes the notice about the tenant's traffic from the usage that the response contains, so that both agree. */
-function noticesFor({ tenant, month, notices: { byService } }: ExplanationContext): UsageNotices {
-  const limit = tenant?.limits.trafficPerMonth;
-  if (month === null || tenant === undefined || limit === undefined || tenant.used.trafficThisMonth < limit)
-    return { byTenant: new Map(), byService };
-  const exhausted = { reason: 'OverLimit', message: trafficExhaustedMessage(tenant) } as const;
-  return { byTenant: new Map([[tenant.name, [exhausted]]]), byService };
+function noticesFor({ tenant, month, fleet, notices: { byService } }: ExplanationContext): UsageNotices {
+  const level =
+    month === null || tenant === undefined ? 'below' : trafficLevelOf(tenant.limits, tenant.used.trafficThisMonth);
+  const byTenant: UsageNotices['byTenant'] =
+    tenant === undefined || level === 'below'
+      ? new Map()
+      : new Map([[tenant.name, [{ reason: 'OverLimit', message: trafficMessage(tenant, level, fleet.now) }]]]);
+  const notices = { byTenant, byService };
+  return tenant === undefined ? notices : withThrottleNotices(notices, fleet.table);
 }
 
 /** Returns the unhealthy endpoints of the Service that proxies report. Skips draining proxies, because they accept no connections. */

@@ -13,9 +13,11 @@ import {
   ServiceViewTracker,
   type Suspension,
   type TablePosition,
-  trafficExhaustedMessages,
+  trafficLevels,
+  trafficMessages,
   type UsageNotices,
   usageNoticesFor,
+  withThrottleNotices,
 } from '@weir/model';
 import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
 import { followSuspensions, followTable, RefusalWatch, type Store } from '@weir/store';
@@ -86,7 +88,7 @@ export class FleetWatch {
 
   /** What the ledger says about tenants and Services. */
   get notices(): UsageNotices {
-    return this.#notices;
+    return withThrottleNotices(this.#notices, this.#table ?? EMPTY_TABLE);
   }
 
   get isReady(): boolean {
@@ -152,7 +154,7 @@ export class FleetWatch {
     const views = this.#viewTracker.update({ ...this.fleet(), previousAddresses: NO_PREVIOUS_ADDRESSES });
     if (views !== this.#views) this.#hasPendingService = views.some((view) => view.state === 'Pending');
     this.#views = views;
-    return this.#reportedViews.withNotices(views, this.#notices);
+    return this.#reportedViews.withNotices(views, this.notices);
   }
 
   async close(): Promise<void> {
@@ -252,7 +254,7 @@ export class FleetWatch {
   }
 
   /**
-   * Finds the tenants that have used up their traffic, and the Services whose limits refuse clients. If the store does not answer, keeps
+   * Finds the tenants that have used most of their traffic, and the Services whose limits refuse clients. If the store does not answer, keeps
    * what was found last.
    */
   async #readUsage(): Promise<void> {
@@ -263,8 +265,8 @@ export class FleetWatch {
     const rows = isLimited ? await store.usage.rows(monthOf(clock.now())).catch(() => undefined) : [];
     await this.#refusals.update(clock.now()).catch(() => undefined);
     if (rows === undefined) return;
-    const exhausted = trafficExhaustedMessages(tenants, rows);
-    const notices = usageNoticesFor(table, { exhausted, refusals: this.#refusals.shown });
+    const traffic = trafficMessages(tenants, trafficLevels(tenants, rows), clock.now());
+    const notices = usageNoticesFor(table, { traffic, refusals: this.#refusals.shown });
     const isChanged = !isDeepStrictEqual(notices, this.#notices);
     this.#notices = notices;
     if (isChanged) this.#notifyChange();

@@ -3,7 +3,7 @@ import { DEFAULT_POLICY, type Problem, type TenantPolicySpec } from '@weir/model
 import { errorMessage, fileError, UsageError } from '@weir/runtime';
 import { parse } from 'yaml';
 import { Fields } from '../parse/fields.ts';
-import { readTenantPolicySpec, unenforcedProblems } from '../parse/tenant-policy.ts';
+import { readTenantPolicySpec, unusedFieldProblems } from '../parse/tenant-policy.ts';
 
 /**
  * Reads the default policy from a YAML or JSON file. The default policy applies to namespaces that no TenantPolicy selects. The file
@@ -30,9 +30,9 @@ export function parseDefaultPolicy(path: string, text: string): DefaultPolicy {
   const mistakes: string[] = [];
   const document = new Fields(content ?? {}, mistakes);
   const spec = document.has('kind') ? document.object('spec') : document;
-  const policy = readTenantPolicySpec(spec);
+  const policy = readTenantPolicySpec(spec, (mistake) => mistakes.push(mistake));
   if (mistakes.length > 0) throw new UsageError(`default tenant policy ${path}: ${mistakes.join('; ')}`);
-  return { policy, problems: unenforcedProblems(path, spec) };
+  return { policy, problems: unusedFieldProblems(path, spec) };
 }
 
 function readText(path: string): string {

@@ -1,13 +1,20 @@
 // The Prometheus metrics of a controller. The number of series is bounded, because no label contains the name of an object or a path. Only
 // the metrics of tenants have the name of the tenant, and each registry limits the number of series of a metric.
-import { entriesOf, type RoutingTable, type TenantEntry, type TranslatorOutput, type UsageRow } from '@weir/model';
+import {
+  entriesOf,
+  type RoutingTable,
+  type RuleRecord,
+  type TenantEntry,
+  type TranslatorOutput,
+  type UsageRow,
+} from '@weir/model';
 import type { Clock, Metrics, Sample } from '@weir/runtime';
 import type { ResponseObserver } from '../kubernetes/kube-api.ts';
 import type { Leadership } from '../leader/leadership.ts';
 import type { TableOutcome } from '../table/table-reconciler.ts';
 import type { WatchObserver } from '../watch/kubernetes/reflector.ts';
 
-export type LoopName = 'table' | 'fleet' | 'status' | 'suspensions' | 'ledger';
+export type LoopName = 'table' | 'fleet' | 'status' | 'suspensions' | 'ledger' | 'rules';
 
 export interface ControllerMetrics {
   readonly api: ResponseObserver;
@@ -18,6 +25,8 @@ export interface ControllerMetrics {
   measure<T>(loop: LoopName, run: () => Promise<T>): Promise<T>;
   /** Sets the limits and the use of all tenants. `rows` is the usage of this month of the tenants with a limit `trafficPerMonth`. */
   setTenants(table: RoutingTable, rows: readonly UsageRow[]): void;
+  /** Exports which rules act. `current` returns what rules do to each tenant, by name of the tenant. */
+  trackRules(current: () => ReadonlyMap<string, readonly RuleRecord[]>): void;
   /** Exports the numbers of problems and of nodes in the translation that `current` returns. */
   trackTranslation(current: () => TranslatorOutput | undefined): void;
   /** Counts changes of leadership. Returns a function that stops the counting. */
@@ -47,6 +56,7 @@ export function addControllerMetrics(metrics: Metrics, clock: Clock): Controller
     measure: loopMetrics(metrics, clock),
     trackLeadership,
     setTenants: tenantMetrics(metrics, isLeader),
+    trackRules: ruleMetrics(metrics, isLeader),
     trackTranslation: translationMetrics(metrics, isLeader),
   };
 }
@@ -126,7 +136,7 @@ function publishMetrics(
 function loopMetrics(metrics: Metrics, clock: Clock): ControllerMetrics['measure'] {
   const durations = metrics.histogram({
     name: 'weir_controller_loop_duration_seconds',
-    help: 'Duration of one run of a loop while this controller leads. table: translate and publish; fleet: read heartbeats; status: write status; suspensions: write Suspensions; ledger: usage.',
+    help: 'Duration of one run of a loop while this controller leads. table: translate and publish; fleet: read heartbeats; status: write status; suspensions: write Suspensions; ledger: usage; rules: evaluate the rules of TenantPolicies.',
     labels: ['loop'],
     buckets: DURATION_BUCKETS_SECONDS,
   });
@@ -192,6 +202,24 @@ function tenantMetrics(metrics: Metrics, isLeader: () => boolean): ControllerMet
       traffic.set(tenant, (traffic.get(tenant) ?? 0) + counters.receivedBytes + counters.sentBytes);
     limits = tenants.flatMap(({ name, limits: own }) => samplesOf(name, own));
     used = tenants.flatMap((tenant) => samplesOf(tenant.name, usedBy(tenant, traffic)));
+  };
+}
+
+function ruleMetrics(metrics: Metrics, isLeader: () => boolean): ControllerMetrics['trackRules'] {
+  let current: () => ReadonlyMap<string, readonly RuleRecord[]> = () => new Map();
+  metrics.collectGauge({
+    name: 'weir_rule_acting',
+    help: '1 for each rule of a TenantPolicy that acts on a tenant now, while this controller leads.',
+    labels: ['tenant', 'rule', 'action'],
+    collect: () =>
+      [...(isLeader() ? current() : [])].flatMap(([tenant, records]) =>
+        records
+          .filter(({ phase }) => phase === 'acting')
+          .map(({ rule, action }) => ({ labels: { tenant, rule, action }, value: 1 })),
+      ),
+  });
+  return (records) => {
+    current = records;
   };
 }
 

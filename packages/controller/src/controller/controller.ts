@@ -6,6 +6,8 @@ import { createFleetLoop } from '../fleet/fleet-loop.ts';
 import { FleetReconciler } from '../fleet/fleet-reconciler.ts';
 import { LeaseReaper } from '../fleet/lease-reaper.ts';
 import { ALWAYS_LEADER, type Leadership, leaderOnlyStore } from '../leader/leadership.ts';
+import type { RuleReporter } from '../rules/rule-events.ts';
+import { createRuleLoop, RuleReconciler } from '../rules/rule-reconciler.ts';
 import { createStatusLoop, StatusReconciler } from '../status/status-reconciler.ts';
 import type { StatusSink } from '../status/status-sink.ts';
 import { DeferredSuspensionCalls, type SuspensionObjectWriter } from '../suspensions/deferred-suspension-calls.ts';
@@ -35,6 +37,8 @@ export interface ControllerOptions {
    * object.
    */
   readonly suspensions?: SuspensionObjectWriter;
+  /** Shows users what rules of TenantPolicies do. By default only the log shows it. */
+  readonly ruleReporter?: RuleReporter;
   /** The metrics to update. By default the metrics are not exported. */
   readonly metrics?: ControllerMetrics;
 }
@@ -92,6 +96,15 @@ export function startController(options: ControllerOptions): Controller {
     log: logFor('usage'),
     onUsage: (usageTable, rows) => metrics.setTenants(usageTable, rows),
   });
+  const rules = new RuleReconciler({
+    source,
+    settings,
+    store: { usage: store.usage, heartbeats: store.heartbeats, suspensions: leaderStore.suspensions },
+    reporter: options.ruleReporter,
+    clock,
+    log: logFor('rules'),
+    publishedTable: () => table.publishedTable,
+  });
   const leaseReaper = new LeaseReaper({ leases: store.leases, clock, log: logFor('leases') });
   const status = options.status && new StatusReconciler({ sink: options.status, onStatusChange: () => wake('status') });
   const fleet =
@@ -107,13 +120,14 @@ export function startController(options: ControllerOptions): Controller {
   const loseLeadership = (): void => {
     for (const each of Object.values(loops)) each.onLeadershipLost?.();
   };
-  const tableLoop = new TableLoop(context, { table, suspensions, fleet, loseLeadership });
+  const tableLoop = new TableLoop(context, { table, suspensions, rules, fleet, loseLeadership });
   const loops: { readonly [N in ReconcileLoopName]: ReconcileLoop } = {
     table: tableLoop,
     fleet: createFleetLoop(context, { table, suspensions, usage, fleet, status, snapshot: () => tableLoop.snapshot }),
     status: createStatusLoop(context, status),
     suspensions: createSuspensionLoop(context, { suspensions, deferredCalls }),
     usage: createUsageLoop(context, { usage, table }),
+    rules: createRuleLoop(context, { rules, table: () => table.translation?.table }),
   };
 
   const unsubscribers = [
@@ -128,6 +142,7 @@ export function startController(options: ControllerOptions): Controller {
     }),
   ];
   metrics.trackTranslation(() => table.translation);
+  metrics.trackRules(() => rules.records);
   wake('table');
   return {
     idle: () => tableLoop.loop.idle(),

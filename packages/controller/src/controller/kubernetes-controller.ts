@@ -8,6 +8,7 @@ import { KubeApi } from '../kubernetes/kube-api.ts';
 import { startLeaderElection } from '../leader/leader-election.ts';
 import { leaderOnlyApi } from '../leader/leadership.ts';
 import { PolicyStatusReconciler } from '../policies/policy-status-reconciler.ts';
+import { RuleEvents } from '../rules/rule-events.ts';
 import { EventWriter } from '../status/event-writer.ts';
 import { KubernetesStatus } from '../status/kubernetes-status.ts';
 import { fieldManagerFor } from '../status/status-writer.ts';
@@ -78,6 +79,9 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     clock,
     log: log.child({ part: 'policies' }),
   });
+  const ruleEvents = new RuleEvents(
+    new EventWriter({ api: leaderApi, clock, log: log.child({ part: 'rules' }), instance: identity }),
+  );
   const source = new KubernetesSource({
     api,
     clock,
@@ -101,6 +105,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     status,
     archive,
     suspensions,
+    ruleReporter: ruleEvents,
     metrics,
   });
   policies.start({ source, leader });
@@ -114,6 +119,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     },
     async close() {
       await Promise.all([controller.close(), policies.close()]);
+      await ruleEvents.close();
       await leader.close();
       await source.close();
       api.close();

@@ -19,7 +19,7 @@ export interface ReconcileLoop {
   close?(): void;
 }
 
-export type ReconcileLoopName = 'table' | 'fleet' | 'status' | 'suspensions' | 'usage';
+export type ReconcileLoopName = 'table' | 'fleet' | 'status' | 'suspensions' | 'usage' | 'rules';
 
 /** Triggers the loop with this name. */
 export type WakeLoop = (name: ReconcileLoopName) => void;

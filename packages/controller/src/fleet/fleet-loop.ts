@@ -1,6 +1,6 @@
 // Reads the proxies' heartbeats and derives the status of the Services from them. Also checks that the store still holds the
 // published table and the suspensions.
-import { isInForce } from '@weir/model';
+import { isInForce, withThrottleNotices } from '@weir/model';
 import { type Clock, Loop } from '@weir/runtime';
 import { type LoopContext, logLoopFailure, type ReconcileLoop } from '../controller/reconcile-loop.ts';
 import type { StatusReconciler } from '../status/status-reconciler.ts';
@@ -48,7 +48,7 @@ export function createFleetLoop(context: LoopContext, options: FleetLoopOptions)
         table: translation.table,
         suspensions: suspensions.stored.filter((suspension) => isInForce(suspension, clock.now())),
         snapshot,
-        notices: usage.notices,
+        notices: withThrottleNotices(usage.notices, translation.table),
       };
       await metrics.measure('fleet', () => fleet.reconcile(input));
       if (fleet.unreachableNodes !== options.snapshot()?.unreachableNodes) wake('table');

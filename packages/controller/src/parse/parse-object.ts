@@ -24,13 +24,18 @@ export function parseObject<T extends object>(kind: string, raw: unknown, read: 
 }
 
 /** Returns one error per mistake, without repetitions. */
-export function mistakeProblems(kind: string, raw: unknown, mistakes: readonly string[]): readonly Problem[] {
+export function mistakeProblems(
+  kind: string,
+  raw: unknown,
+  mistakes: readonly string[],
+  code: Problem['code'] = 'InvalidObject',
+): readonly Problem[] {
   const subject = subjectOfRaw(kind, raw);
   const all = [...new Set(mistakes)];
   const reported = all.slice(0, MAX_REPORTED_MISTAKES);
   const omitted = all.length - reported.length;
   if (omitted > 0) reported.push(`the object has ${omitted} more mistakes; correct the listed mistakes first`);
-  return reported.map((message) => invalidObject(subject, truncateMessage(message)));
+  return reported.map((message) => invalidObject(code, subject, truncateMessage(message)));
 }
 
 /** Returns the subject for a problem of the object, even if the object's name is missing or invalid. */
@@ -44,8 +49,8 @@ export function subjectOfRaw(kind: string, raw: unknown): string {
   );
 }
 
-function invalidObject(subject: string, message: string): Problem {
-  return Object.freeze({ code: 'InvalidObject', subject, severity: 'error', heals: false, message });
+function invalidObject(code: Problem['code'], subject: string, message: string): Problem {
+  return Object.freeze({ code, subject, severity: 'error', heals: false, message });
 }
 
 /** The prefix of Weir's annotations and conditions. */

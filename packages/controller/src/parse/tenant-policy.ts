@@ -7,7 +7,6 @@ import {
   type PortRange,
   type Problem,
   parseCidr,
-  parseDuration,
   parseHost,
   parseQuantity,
   type TenantFrom,
@@ -16,19 +15,9 @@ import {
   type TenantPolicyObject,
   type TenantPolicySpec,
 } from '@weir/model';
-import {
-  CIDR,
-  COUNT,
-  DNS_LABEL,
-  DNS_SUBDOMAIN,
-  Fields,
-  HOST,
-  LABEL_KEY,
-  LABEL_TEXT,
-  PORT,
-  type TextFormat,
-} from './fields.ts';
-import { type ParseResult, parseObject, readMeta, subjectOfRaw } from './parse-object.ts';
+import { CIDR, COUNT, DNS_SUBDOMAIN, Fields, HOST, LABEL_KEY, LABEL_TEXT, PORT } from './fields.ts';
+import { mistakeProblems, type ParseResult, parseObject, readMeta, subjectOfRaw } from './parse-object.ts';
+import { readRules } from './tenant-rules.ts';
 
 const GRANT_FIELDS = [
   'pools',
@@ -38,8 +27,7 @@ const GRANT_FIELDS = [
   'allowedHosts',
   'allowedEndpointCIDRs',
 ];
-const ENFORCED_FIELDS = ['priority', 'namespaceSelector', 'tenantFrom', ...GRANT_FIELDS, 'limits'];
-const UNENFORCED_FIELDS = ['rules'];
+const SPEC_FIELDS = ['priority', 'namespaceSelector', 'tenantFrom', ...GRANT_FIELDS, 'limits', 'rules'];
 const COUNT_LIMITS = ['services', 'ports', 'connections', 'newConnectionsPerSecond', 'requestsPerSecond'] as const;
 const BITS_EXAMPLE = 'bits such as 100M, 1.5G or 1Gi';
 
@@ -54,31 +42,35 @@ const LIMITS: readonly string[] = [...COUNT_LIMITS, ...QUANTITY_LIMITS.map(({ na
 const PRIORITY_RANGE = { from: -1_000_000_000, to: 1_000_000_000 };
 const NODES_RANGE = { from: 1, to: MAX_NODES_PER_SERVICE };
 
+/** Parses a TenantPolicy. A rule with mistakes is left out and is a problem, and the rest of the policy applies. */
 export function parseTenantPolicy(raw: unknown): ParseResult<TenantPolicyObject> {
+  const ruleMistakes: string[] = [];
   const result = parseObject('TenantPolicy', raw, (fields) => ({
     ...readMeta(fields, { name: DNS_SUBDOMAIN, labels: false }),
-    spec: readTenantPolicySpec(fields.object('spec')),
+    spec: readTenantPolicySpec(fields.object('spec'), (mistake) => ruleMistakes.push(mistake)),
   }));
-  if (result.object === undefined) return result;
-  return {
-    object: result.object,
-    problems: unenforcedProblems(subjectOfRaw('TenantPolicy', raw), new Fields(raw, []).object('spec')),
-  };
+  const ruleProblems = mistakeProblems('TenantPolicy', raw, ruleMistakes, 'InvalidRule');
+  if (result.object === undefined) return { object: undefined, problems: [...result.problems, ...ruleProblems] };
+  const unused = unusedFieldProblems(subjectOfRaw('TenantPolicy', raw), new Fields(raw, []).object('spec'));
+  return { object: result.object, problems: [...ruleProblems, ...unused] };
 }
 
-/** Reads the `spec` of a TenantPolicy. The `defaultTenantPolicy` in the fleet's configuration has the same format. */
-export function readTenantPolicySpec(spec: Fields): TenantPolicySpec {
-  const limits = spec.object('limits');
-  spec.refuseUnknown([...ENFORCED_FIELDS, ...UNENFORCED_FIELDS]);
-  limits.refuseUnknown(LIMITS);
-  validateRules(spec);
-  return Object.freeze({
+/**
+ * Reads the `spec` of a TenantPolicy. The `defaultTenantPolicy` in the fleet's configuration has the same format. Calls `onRuleMistake`
+ * for each mistake of a rule.
+ */
+export function readTenantPolicySpec(spec: Fields, onRuleMistake: (mistake: string) => void): TenantPolicySpec {
+  spec.refuseUnknown(SPEC_FIELDS);
+  spec.object('limits').refuseUnknown(LIMITS);
+  const own = {
     priority: spec.integer('priority', PRIORITY_RANGE) ?? 0,
     namespaceSelector: readLabelSelector(spec.object('namespaceSelector')),
     tenantFrom: readTenantFrom(spec.object('tenantFrom')),
     grants: readGrants(spec),
-    limits: readLimits(limits),
-  });
+    limits: readLimits(spec.object('limits')),
+  };
+  const rules = readRules(spec, own.limits, onRuleMistake);
+  return Object.freeze({ ...own, ...(rules.length > 0 && { rules: Object.freeze(rules) }) });
 }
 
 const TENANT_FROM_TYPES = ['Namespace', 'Label', 'Name'] as const;
@@ -153,16 +145,15 @@ function readQuantity(fields: Fields, { name, unit, example }: (typeof QUANTITY_
   }
 }
 
-/** Returns warnings about fields that are valid but have no effect. Without a warning, it would look as if Weir enforced these fields. */
-export function unenforcedProblems(subject: string, spec: Fields): readonly Problem[] {
-  const unenforced = UNENFORCED_FIELDS.filter((name) => spec.has(name)).map((name) =>
-    spec.path === '' ? name : `${spec.path}.${name}`,
-  );
-  const messages = [
-    ...unusedFieldMessages(spec.object('tenantFrom')),
-    ...unenforced.map((path) => `${path} is not enforced by this version and has no effect`),
-  ];
-  return messages.map((message) => ({ code: 'InvalidObject', subject, severity: 'warning', heals: false, message }));
+/** Returns warnings about fields that are valid but have no effect. */
+export function unusedFieldProblems(subject: string, spec: Fields): readonly Problem[] {
+  return unusedFieldMessages(spec.object('tenantFrom')).map((message) => ({
+    code: 'InvalidObject',
+    subject,
+    severity: 'warning',
+    heals: false,
+    message,
+  }));
 }
 
 /**
@@ -181,74 +172,6 @@ function unusedFieldMessages(tenantFrom: Fields): string[] {
       ({ name, usedWith }) =>
         `${tenantFrom.path}.${name} is not used with type ${type}; use type ${usedWith}, or remove it`,
     );
-}
-
-const METRICS = [
-  'inBitsPerSecond',
-  'outBitsPerSecond',
-  'newConnectionsPerSecond',
-  'requestsPerSecond',
-  'trafficPerMonth',
-] as const;
-
-const ACTIONS = ['Notify', 'Throttle', 'Suspend'] as const;
-const RULE_FIELDS = ['name', 'metric', 'above', 'for', 'action', 'throttleTo', 'duration'];
-const MAX_RULES = 32;
-const PERCENTAGE = /^[1-9][0-9]{0,2}%$/;
-
-const DURATION: TextFormat = {
-  allowed: 'a duration such as 30s, 5m or 1h',
-  matches: (text) => (parseDuration(text) ?? 0) > 0,
-};
-
-/** Notes mistakes in `spec.rules`, as strictly as the CRD. This version of Weir does not enforce rules (see `unenforcedProblems`). */
-export function validateRules(spec: Fields): void {
-  const rules = spec.objects('rules');
-  const limits = spec.object('limits');
-  if (rules.length > MAX_RULES) spec.noteInvalid('rules', `at most ${MAX_RULES} rules`);
-  const names = new Set<string>();
-  for (const rule of rules.slice(0, MAX_RULES)) {
-    const name = rule.requiredText('name', DNS_LABEL);
-    if (name !== '' && names.has(name)) rule.noteInvalid('name', 'a name that no other rule of this policy has');
-    names.add(name);
-    validateRule(rule, limits);
-  }
-}
-
-function validateRule(rule: Fields, limits: Fields): void {
-  rule.refuseUnknown(RULE_FIELDS);
-  for (const name of ['metric', 'action', 'above']) if (!rule.has(name)) rule.noteMissing(name, EXAMPLES[name] ?? '');
-  const metric = rule.oneOf('metric', METRICS, 'inBitsPerSecond');
-  const action = rule.oneOf('action', ACTIONS, 'Notify');
-  const above = textOf(rule, 'above');
-  if (PERCENTAGE.test(above)) {
-    if (!limits.has(metric))
-      rule.noteInvalid('above', `a quantity, since limits.${metric} is not set and a percentage needs it`);
-  } else if (rule.has('above') && !isQuantity(above)) rule.noteInvalid('above', EXAMPLES.above ?? '');
-  rule.text('for', DURATION);
-  if (rule.has('for') && metric === 'trafficPerMonth')
-    rule.noteUnused('for', 'trafficPerMonth is a total over the month, not a rate');
-  rule.text('duration', DURATION);
-  if (rule.has('duration') && action === 'Notify') rule.noteUnused('duration', 'action Notify has no duration');
-  if (action !== 'Throttle') {
-    if (rule.has('throttleTo')) rule.noteUnused('throttleTo', 'only action Throttle uses it');
-  } else if (!rule.has('throttleTo')) rule.noteMissing('throttleTo', 'a quantity such as 10M');
-  else if (!isQuantity(textOf(rule, 'throttleTo'))) rule.noteInvalid('throttleTo', 'a quantity such as 10M');
-}
-
-const EXAMPLES: Readonly<Record<string, string>> = {
-  metric: METRICS.join(', '),
-  action: ACTIONS.join(', '),
-  above: 'a quantity such as 500M, or a share of the limit such as 80%',
-};
-
-function textOf(rule: Fields, name: string): string {
-  const value = rule.raw(name);
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-}
-
-function isQuantity(text: string): boolean {
-  return text.length <= 40 && parseQuantity(text).kind === 'whole';
 }
 
 const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;

@@ -5,6 +5,7 @@ import {
   type Problem,
   policyViewsFor,
   subjectFor,
+  timestampOf,
   truncateMessage,
 } from '@weir/model';
 import { type Clock, type Logger, Loop } from '@weir/runtime';
@@ -106,7 +107,11 @@ export class PolicyStatusReconciler {
     this.#writer.keepOnly((uid) => uids.has(uid));
     let areAllCurrent = true;
     await forEachConcurrently(policies, { concurrency: MAX_CONCURRENT_WRITES, signal }, async ([key, policy]) => {
-      const status = policyStatusFor(policy, views.get(policy.uid), problems.get(policy.name));
+      const status = policyStatusFor(policy, {
+        view: views.get(policy.uid),
+        problems: problems.get(policy.name),
+        now: this.#options.clock.now(),
+      });
       if (!(await this.#write(key, policy, status))) areAllCurrent = false;
     });
     if (areAllCurrent) this.#writtenInputs = inputs;
@@ -145,17 +150,19 @@ export interface ObservedPolicy {
   readonly resourceVersion: string;
   readonly generation: number;
   readonly deleting: boolean;
+  readonly hasRules: boolean;
   readonly status: Json;
 }
 
 export function observedPolicyFor(raw: Json): ObservedPolicy {
-  const { metadata, status } = raw as unknown as RawPolicy;
+  const { metadata, spec, status } = raw as unknown as RawPolicy;
   return {
     uid: metadata.uid,
     name: metadata.name,
     resourceVersion: metadata.resourceVersion,
     generation: metadata.generation,
     deleting: metadata.deletionTimestamp !== undefined,
+    hasRules: (spec?.rules ?? []).length > 0,
     status: status ?? {},
   };
 }
@@ -174,36 +181,87 @@ interface RawPolicy {
     readonly generation: number;
     readonly deletionTimestamp?: string;
   };
+  readonly spec?: { readonly rules?: readonly unknown[] };
   readonly status?: Json;
 }
 
 const MAX_STATUS_PROBLEMS = 20;
 
-/** Returns the problem messages of each policy, by name of the policy. Policies without problems are absent. */
+interface PolicyProblems {
+  readonly messages: readonly string[];
+  /** The messages about rules that do not act. */
+  readonly ofRules: readonly string[];
+}
+
+/** Returns the problems of each policy, by name of the policy. Policies without problems are absent. */
 export function policyProblemsFor(
   policies: readonly { readonly name: string }[],
   problems: readonly Problem[],
-): ReadonlyMap<string, readonly string[]> {
+): ReadonlyMap<string, PolicyProblems> {
   const bySubject = Map.groupBy(problems, ({ subject }) => subject);
   const found = policies.map(({ name }) => {
-    const own = bySubject.get(subjectFor('TenantPolicy', { name })) ?? [];
-    return [name, own.slice(0, MAX_STATUS_PROBLEMS).map(({ message }) => truncateMessage(message))] as const;
+    const own = (bySubject.get(subjectFor('TenantPolicy', { name })) ?? []).slice(0, MAX_STATUS_PROBLEMS);
+    const messages = own.map(({ message }) => truncateMessage(message));
+    return [name, { messages, ofRules: messages.filter((_, index) => own[index]?.code === 'InvalidRule') }] as const;
   });
-  return new Map(found.filter(([, own]) => own.length > 0));
+  return new Map(found.filter(([, { messages }]) => messages.length > 0));
 }
 
-/** Returns the complete status, because the write removes absent fields. A policy that was never valid has no view and covers no tenant. */
+const NO_PROBLEMS: PolicyProblems = { messages: [], ofRules: [] };
+
+/**
+ * Returns the complete status, because the write removes absent fields. A policy that was never valid has no view and covers no tenant.
+ * `now` is in milliseconds since the epoch.
+ */
 export function policyStatusFor(
-  { generation }: ObservedPolicy,
-  view: PolicyView | undefined,
-  problems: readonly string[] = [],
+  policy: ObservedPolicy,
+  {
+    view,
+    problems = NO_PROBLEMS,
+    now,
+  }: { readonly view: PolicyView | undefined; readonly problems: PolicyProblems | undefined; readonly now: number },
 ): Json {
   const counts = { tenantCount: 0, namespaceCount: 0, refusedCount: 0, overriddenCount: 0 };
-  const status = { observedGeneration: generation, problems, ...counts, ...(view !== undefined && countsOf(view)) };
+  const conditions = policy.hasRules ? [rulesConditionFor(policy, problems.ofRules, now)] : [];
+  const status = {
+    observedGeneration: policy.generation,
+    conditions,
+    problems: problems.messages,
+    ...counts,
+    ...(view !== undefined && countsOf(view)),
+  };
   return Object.fromEntries(
     Object.entries(status).filter(([, value]) => !(Array.isArray(value) && value.length === 0)),
   );
 }
+
+interface PolicyCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly lastTransitionTime: string;
+}
+
+/** Returns the condition that says whether all rules of a policy can act. */
+function rulesConditionFor(
+  { generation, status }: ObservedPolicy,
+  problems: readonly string[],
+  now: number,
+): PolicyCondition & Json {
+  const value = problems.length === 0 ? 'True' : 'False';
+  const before = (status.conditions as readonly PolicyCondition[] | undefined)?.find(
+    ({ type }) => type === RULES_ACCEPTED,
+  );
+  return {
+    type: RULES_ACCEPTED,
+    status: value,
+    reason: problems.length === 0 ? 'Accepted' : 'InvalidRule',
+    message: problems.length === 0 ? 'all rules can act' : truncateMessage(problems.join('; ')),
+    observedGeneration: generation,
+    lastTransitionTime: before?.status === value ? before.lastTransitionTime : timestampOf(now),
+  };
+}
+
+const RULES_ACCEPTED = 'RulesAccepted';
 
 function countsOf({ uid: _uid, name: _name, ...counts }: PolicyView): Omit<PolicyView, 'uid' | 'name'> {
   return counts;

@@ -7,6 +7,8 @@ import {
   type PodObject,
   type PortRange,
   parseCidr,
+  type Rule,
+  type RuleRecord,
   type ServiceEntry,
   type TenantEntry,
   type TenantGrants,
@@ -31,14 +33,22 @@ export interface TenantsInTable {
  */
 export function fallbackPolicies(table: TenantsInTable): TenantPolicyObject[] {
   const servicesOf = Map.groupBy(table.services, ({ tenant }) => tenant);
-  const policies = table.tenants.flatMap(({ name: tenant, policy: name, namespaces, limits }) => {
-    if (name === null || namespaces.length === 0) return [];
-    const own = new Set(namespaces);
-    // The entry of a disputed Service still names its earlier tenant, but that tenant must not get grants from this Service.
-    const services = (servicesOf.get(tenant) ?? []).filter(({ namespace }) => own.has(namespace));
-    const grants = grantsOf(services, table);
-    return policyOf(name, { ...inNamespaces(namespaces), tenantFrom: { kind: 'name', name: tenant }, limits, grants });
-  });
+  const policies = table.tenants.flatMap(
+    ({ name: tenant, policy: name, namespaces, limits, policyLimits = limits, rules }) => {
+      if (name === null || namespaces.length === 0) return [];
+      const own = new Set(namespaces);
+      // The entry of a disputed Service still names its earlier tenant, but that tenant must not get grants from this Service.
+      const services = (servicesOf.get(tenant) ?? []).filter(({ namespace }) => own.has(namespace));
+      const grants = grantsOf(services, table);
+      return policyOf(name, {
+        ...inNamespaces(namespaces),
+        tenantFrom: { kind: 'name', name: tenant },
+        limits: policyLimits,
+        grants,
+        ...(rules && { rules: rules.map(ruleOf) }),
+      });
+    },
+  );
   const disputed = table.services.filter(({ accepted }) => accepted.reason === 'TenantConflict');
   const byNamespace = [...Map.groupBy(disputed, ({ namespace }) => namespace)].sort(([a], [b]) => (a < b ? -1 : 1));
   const disputes = byNamespace.map(([namespace, services]) => {
@@ -47,6 +57,11 @@ export function fallbackPolicies(table: TenantsInTable): TenantPolicyObject[] {
     return policyOf('', { ...inNamespaces([namespace]), tenantFrom, grants });
   });
   return [...policies, ...disputes];
+}
+
+/** Returns the rule of a record, so that what the rule does goes on. */
+function ruleOf({ rule, metric, above, forMs, action, throttleTo }: RuleRecord): Rule {
+  return { name: rule, metric, above, forMs, action, throttleTo: throttleTo ?? null, durationMs: null };
 }
 
 /**

@@ -47,7 +47,7 @@ export class EventWriter {
    * are still current and whose retry is due. Returns `retry-pending` if a failed Event is to be retried later.
    */
   async write({ newEvents, persistentEvents, currentEvents }: ServiceEvents): Promise<'written' | 'retry-pending'> {
-    const isRenewalDue = ({ name }: ServiceEvent): boolean =>
+    const isRenewalDue = ({ name }: EventToWrite): boolean =>
       this.#clock.monotonic() - (this.#writtenAtByName.get(name) ?? Number.NEGATIVE_INFINITY) >= EVENT_RENEWAL_MS;
     const names = new Set(newEvents.map(({ name }) => name));
     const renewals = persistentEvents.filter((event) => !names.has(event.name) && isRenewalDue(event));
@@ -83,7 +83,7 @@ export class EventWriter {
 
   /** Writes one Event. Returns `retry` if the write failed but may succeed in a minute. */
   async #writeOne(
-    event: ServiceEvent,
+    event: EventToWrite,
     { isNew }: { readonly isNew: boolean },
   ): Promise<'written' | 'retry' | 'refused'> {
     this.#writtenAtByName.set(event.name, this.#clock.monotonic());
@@ -120,9 +120,8 @@ export class EventWriter {
   }
 
   /** Returns the body to apply. Only the series of an existing Event may change. */
-  #bodyFor(event: ServiceEvent, before: StoredEvent | undefined): Json {
+  #bodyFor(event: EventToWrite, before: StoredEvent | undefined): Json {
     const now = microTime(this.#clock.now());
-    const { uid, name } = event.service;
     return {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
@@ -134,7 +133,7 @@ export class EventWriter {
       reason: event.reason,
       type: event.type,
       note: event.note,
-      regarding: { apiVersion: 'v1', kind: 'Service', namespace: event.namespace, name, uid },
+      regarding: event.regarding,
       ...(before !== undefined && { series: { count: (before.series?.count ?? 1) + 1, lastObservedTime: now } }),
     };
   }
@@ -142,10 +141,10 @@ export class EventWriter {
 
 /** The Events of one Service. */
 interface ServiceEvents {
-  readonly newEvents: readonly ServiceEvent[];
-  readonly persistentEvents: readonly ServiceEvent[];
+  readonly newEvents: readonly EventToWrite[];
+  readonly persistentEvents: readonly EventToWrite[];
   /** All Events of the view, whether they have been written or not. */
-  readonly currentEvents: () => readonly ServiceEvent[];
+  readonly currentEvents: () => readonly EventToWrite[];
 }
 
 interface StoredEvent {
@@ -158,29 +157,44 @@ function lastObservedAt({ eventTime, series }: StoredEvent): number {
   return Date.parse(series?.lastObservedTime ?? eventTime);
 }
 
-/** An Event that shows a condition, because `kubectl describe` shows the Events of a Service but not its conditions. */
-export interface ServiceEvent {
-  /** Derived from the Service's UID, the reason and the note, so that a second write renews the first Event. */
+/** An Event to write. */
+export interface EventToWrite {
+  /** From `eventNameFor`, so that a second write renews the first Event. */
   readonly name: string;
   readonly namespace: string;
-  readonly service: { readonly uid: string; readonly name: string };
+  readonly regarding: EventSubject;
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly note: string;
+}
+
+export interface EventSubject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** Absent if the object belongs to no namespace. */
+  readonly namespace?: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** Returns the name of an Event. The note of an Event is immutable, so a new note needs a new Event with another name. */
+export function eventNameFor(uid: string, reason: string, note: string): string {
+  const noteHash = createHash('sha256').update(note).digest('hex').slice(0, 10);
+  return `weir.${uid}.${reason.toLowerCase()}.${noteHash}`;
 }
 
 /** Reasons that usually last only for a moment, or that the Event of another condition explains. */
 const REASONS_WITHOUT_EVENT = ['Accepted', 'NotAccepted', 'WaitingForProxy'];
 
 /** Returns the Events for conditions that the status of the Service does not show yet. */
-export function newEventsFor(view: ServiceView, observed: ObservedService): readonly ServiceEvent[] {
+export function newEventsFor(view: ServiceView, observed: ObservedService): readonly EventToWrite[] {
   return view.conditions
     .filter((condition) => isReported(condition) && !isInStatus(condition, observed))
     .map((condition) => eventFor(view, condition));
 }
 
 /** Returns the Events for all conditions of a view, except for `REASONS_WITHOUT_EVENT` and unknown states. */
-export function eventsFor(view: ServiceView): readonly ServiceEvent[] {
+export function eventsFor(view: ServiceView): readonly EventToWrite[] {
   return view.conditions.filter(isReported).map((condition) => eventFor(view, condition));
 }
 
@@ -191,7 +205,7 @@ const PENDING_EVENT_DELAY_MS = 30_000;
  * Returns the Events to renew while their condition lasts: why the Service is refused, or why it is still pending. `pendingMs` says
  * how long the Service has been pending.
  */
-export function persistentEventsFor(view: ServiceView, pendingMs: number): readonly ServiceEvent[] {
+export function persistentEventsFor(view: ServiceView, pendingMs: number): readonly EventToWrite[] {
   const isPendingLong = view.state === 'Pending' && pendingMs >= PENDING_EVENT_DELAY_MS;
   return view.conditions
     .filter(
@@ -218,16 +232,14 @@ function isPositive({ type, status }: Condition): boolean {
   return (type === 'Accepted' || type === 'Programmed') && status === 'True';
 }
 
-function eventFor(view: ServiceView, condition: Condition): ServiceEvent {
+function eventFor(view: ServiceView, condition: Condition): EventToWrite {
   const { uid, namespace, name } = view;
   const { reason } = condition;
   const note = truncateMessage(condition.message);
-  // The note of an Event is immutable, so a new note needs a new Event with another name.
-  const noteHash = createHash('sha256').update(note).digest('hex').slice(0, 10);
   return {
-    name: `weir.${uid}.${reason.toLowerCase()}.${noteHash}`,
+    name: eventNameFor(uid, reason, note),
     namespace,
-    service: { uid, name },
+    regarding: { apiVersion: 'v1', kind: 'Service', namespace, name, uid },
     type: isPositive(condition) ? 'Normal' : 'Warning',
     reason,
     note,

@@ -48,9 +48,9 @@ export class KubernetesSuspensionObjects implements SuspensionObjectWriter {
   }
 }
 
-function objectFor({ name, target, message, until, madeBy }: Suspension): Json {
+function objectFor({ name, target, message, until, madeBy, rule }: Suspension): Json {
   const end = until === null ? {} : { until: new Date(until).toISOString() };
-  const spec = { target: targetFor(target), message, ...end };
+  const spec = { target: targetFor(target), message, ...end, ...(rule !== undefined && { rule }) };
   const metadata = { name, ...(madeBy === undefined ? {} : { annotations: { [MADE_BY_ANNOTATION]: madeBy } }) };
   return { apiVersion: WEIR_API_VERSION, kind: 'Suspension', metadata, spec };
 }

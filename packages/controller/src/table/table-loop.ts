@@ -5,6 +5,7 @@ import { type Clock, Loop, type Timer } from '@weir/runtime';
 import { type LoopContext, logLoopFailure, type ReconcileLoop } from '../controller/reconcile-loop.ts';
 import type { FleetReconciler } from '../fleet/fleet-reconciler.ts';
 import { LeadershipLost, LeaderTerm, runWhileLeading } from '../leader/leadership.ts';
+import type { RuleReconciler } from '../rules/rule-reconciler.ts';
 import type { SuspensionReconciler } from '../suspensions/suspension-reconciler.ts';
 import { parseSettingsInTurns } from './parse-settings-in-turns.ts';
 import type { PartialSnapshot, TableOutcome, TableReconciler } from './table-reconciler.ts';
@@ -14,6 +15,7 @@ const TABLE_LOOP = { gapMs: 5, resyncMs: 600_000, retryMs: [1_000, 30_000] } as 
 export interface TableLoopOptions {
   readonly table: TableReconciler;
   readonly suspensions: SuspensionReconciler;
+  readonly rules: Pick<RuleReconciler, 'records'>;
   /** Undefined if this controller reports no status. */
   readonly fleet: FleetReconciler | undefined;
   /** Calls `onLeadershipLost` of all loops, including this loop. */
@@ -150,22 +152,25 @@ export class TableLoop implements ReconcileLoop {
     if (outcome === 'new-epoch' || (isFirst && outcome !== 'not-leader' && outcome !== 'wiped')) {
       fleet?.startGracePeriod();
       this.#context.wake('usage');
+      this.#context.wake('rules');
     }
     return outcome;
   }
 
   /**
-   * Returns the snapshot of the source, with the parts that the source does not have: settings, unreachable nodes, and which
-   * certificates are valid now.
+   * Returns the snapshot of the source, with the parts that the source does not have: settings, unreachable nodes, what rules do, and
+   * which certificates are valid now.
    */
   #readSnapshot(): PartialSnapshot {
     const { source, settings } = this.#context;
     const read = source.snapshot();
     const validity = read.secrets && this.#validities.validityOf(read.secrets);
-    const unreachableNodes = this.#options.fleet?.unreachableNodes;
+    const { fleet, rules } = this.#options;
+    const unreachableNodes = fleet?.unreachableNodes;
     return Object.freeze({
       ...read,
       settings,
+      ruleRecords: rules.records,
       ...(validity && { validity }),
       ...(unreachableNodes && { unreachableNodes }),
     });

@@ -66,6 +66,12 @@ export class TableReconciler {
     return this.#isClaimed;
   }
 
+  /** The table from which this term continues: the last table in the store, or an empty table. Undefined before `claim`. */
+  get publishedTable(): RoutingTable | undefined {
+    if (!this.#isClaimed) return undefined;
+    return this.#publishedTable ?? this.#partialTable ?? EMPTY_TABLE;
+  }
+
   /**
    * Claims the table, unless this controller has already claimed it, and reads its allocations. Rejects if the store is unreachable;
    * then call `claim` again.

@@ -7,7 +7,7 @@ import {
   type RoutingTable,
   type TenantEntry,
   type TenantLimits,
-  trafficExhaustedMessage,
+  type TrafficLevel,
   type UsagePeriod,
   type UsageRow,
   ZERO_COUNTERS,
@@ -164,24 +164,6 @@ function countersOf({ receivedBytes, sentBytes, connections, requests, requestsB
   return { receivedBytes, sentBytes, connections, requests, ...(requestsByCodeClass && { requestsByCodeClass }) };
 }
 
-/** How much of `trafficPerMonth` a tenant has used. When a tenant reaches 80 % or 100 %, its TenantUsages are written at once. */
-export type TrafficLevel = 'below' | '80%' | '100%';
-
-/** Returns the level of each tenant that has a limit `trafficPerMonth`. `rows` is the usage of the current month. */
-export function trafficLevels(table: RoutingTable, rows: readonly UsageRow[]): ReadonlyMap<string, TrafficLevel> {
-  const used = new Map<string, Counters>();
-  for (const row of rows) used.set(row.tenant, addCounters(used.get(row.tenant) ?? ZERO_COUNTERS, row.counters));
-  const levels = new Map<string, TrafficLevel>();
-  for (const { name, limits } of entriesOf(table, 'tenant')) {
-    const limit = limits.trafficPerMonth;
-    if (limit === undefined) continue;
-    const { receivedBytes, sentBytes } = used.get(name) ?? ZERO_COUNTERS;
-    const bytes = receivedBytes + sentBytes;
-    levels.set(name, bytes >= limit ? '100%' : bytes >= limit * 0.8 ? '80%' : 'below');
-  }
-  return levels;
-}
-
 /** Returns the tenants that have reached 80 % or 100 % of their monthly traffic since `before`. */
 export function tenantsThatReachedLevel(
   before: ReadonlyMap<string, TrafficLevel>,
@@ -189,15 +171,6 @@ export function tenantsThatReachedLevel(
 ): ReadonlySet<string> {
   const crossed = [...levels].filter(([name, level]) => level !== 'below' && before.get(name) !== level);
   return new Set(crossed.map(([name]) => name));
-}
-
-/** Returns the message for each tenant that has used up its traffic of this month, by name of the tenant. */
-export function exhaustedMessages(
-  table: RoutingTable,
-  levels: ReadonlyMap<string, TrafficLevel>,
-): ReadonlyMap<string, string> {
-  const exhausted = entriesOf(table, 'tenant').filter(({ name }) => levels.get(name) === '100%');
-  return new Map(exhausted.map((tenant) => [tenant.name, trafficExhaustedMessage(tenant)]));
 }
 
 /** Returns the month of `now` (milliseconds since the epoch) and the month before, in UTC. */

@@ -2,13 +2,16 @@ import {
   entriesOf,
   NO_NOTICES,
   type RoutingTable,
+  type TrafficLevel,
+  trafficLevels,
+  trafficMessages,
   type UsageNotices,
   type UsageRow,
   usageNoticesFor,
 } from '@weir/model';
 import type { Clock } from '@weir/runtime';
 import { RefusalWatch, type UsageStore } from '@weir/store';
-import { exhaustedMessages, recentMonths, type TrafficLevel, trafficLevels } from './tenant-usage.ts';
+import { recentMonths } from './tenant-usage.ts';
 
 export interface UsageNoticeWatchOptions {
   readonly store: UsageStore;
@@ -17,7 +20,7 @@ export interface UsageNoticeWatchOptions {
   readonly onUsage?: ((table: RoutingTable, rows: readonly UsageRow[]) => void) | undefined;
 }
 
-/** Reads from the ledger what Services show about their usage: used-up traffic of their tenant, and limits that refuse their clients. */
+/** Reads from the ledger what Services show about their usage: the used traffic of their tenant, and limits that refuse their clients. */
 export class UsageNoticeWatch {
   readonly #options: UsageNoticeWatchOptions;
   readonly #refusals: RefusalWatch;
@@ -38,10 +41,11 @@ export class UsageNoticeWatch {
     const { clock, onUsage } = this.#options;
     const rows = await this.#limitedUsage(table);
     onUsage?.(table, rows);
-    const levels = trafficLevels(table, rows);
+    const tenants = entriesOf(table, 'tenant');
+    const levels = trafficLevels(tenants, rows);
     await this.#refusals.update(clock.now());
     this.#notices = usageNoticesFor(table, {
-      exhausted: exhaustedMessages(table, levels),
+      traffic: trafficMessages(tenants, levels, clock.now()),
       refusals: this.#refusals.shown,
     });
     return levels;

@@ -1,4 +1,11 @@
-import { entriesOf, type Heartbeat, type RoutingTable, type UsageNotices, type UsageRow } from '@weir/model';
+import {
+  entriesOf,
+  type Heartbeat,
+  type RoutingTable,
+  type TrafficLevel,
+  type UsageNotices,
+  type UsageRow,
+} from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import type { HeartbeatStore, Incarnation, UsageStore } from '@weir/store';
 import {
@@ -13,7 +20,6 @@ import {
   recentMonths,
   seedFor,
   type TenantUsage,
-  type TrafficLevel,
   tenantsThatReachedLevel,
   tenantUsagesFor,
   type UsageArchive,

@@ -18,17 +18,21 @@ test('the default tenant policy may be a spec or a complete TenantPolicy', () =>
   assert.deepEqual(parseDefaultPolicy('p.yaml', '').policy.limits, { tableBytes: DEFAULT_TABLE_BYTES });
 });
 
-test('reports all mistakes in the default tenant policy, and fields that are not enforced', () => {
+test('reports all mistakes in the default tenant policy, also in its rules, and fields without effect', () => {
   assert.throws(
     () => parseDefaultPolicy('p.yaml', 'limits: {services: x}\nlimit: 3'),
     /^UsageError: default tenant policy p.yaml: limit is unknown; did you mean limits\?; limits.services is "x"; use a whole number/,
+  );
+  assert.throws(
+    () => parseDefaultPolicy('p.yaml', 'rules: [{name: a, metric: requestsPerSecond, above: 80%, action: Notify}]'),
+    /: rule "a" does not act: rules\[0\].above is "80%"; use a quantity/,
   );
   assert.throws(() => parseDefaultPolicy('p.yaml', 'a: b: c'), /p.yaml is not valid YAML/);
   assert.deepEqual(loadDefaultPolicy(undefined).policy.limits, { tableBytes: DEFAULT_TABLE_BYTES });
   assert.throws(() => loadDefaultPolicy('/nowhere/p.yaml'), /cannot read \/nowhere\/p.yaml/);
   assert.deepEqual(
-    parseDefaultPolicy('p.yaml', 'rules: []').problems.map((each) => each.message),
-    ['rules is not enforced by this version and has no effect'],
+    parseDefaultPolicy('p.yaml', 'tenantFrom: {name: shop}').problems.map((each) => each.message),
+    ['tenantFrom.name is not used with type Namespace; use type Name, or remove it'],
   );
 });
 

@@ -179,7 +179,7 @@ describe(
       const event = {
         name: 'weir.u.quotaexceeded.1',
         namespace: 'news',
-        service: { uid: 'u', name: 'web' },
+        regarding: { apiVersion: 'v1', kind: 'Service', namespace: 'news', name: 'web', uid: 'u' },
         type: 'Warning',
         reason: 'QuotaExceeded',
         note: '2 of 2 load balancers are in use',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseTenantPolicy } from '../../src/parse/tenant-policy.ts';
-import { RULE_CASES } from '../fixtures/policy-rule-cases.ts';
+import { IMPOSSIBLE_RULE_CASES, RULE_CASES } from '../fixtures/policy-rule-cases.ts';
 
 const messages = (result: { problems: readonly { message: string }[] }): string[] =>
   result.problems.map((each) => each.message);
@@ -108,12 +108,63 @@ describe('a TenantPolicy', () => {
   });
 
   for (const { name, limits, rules, mistake } of RULE_CASES) {
-    test(`with ${name} is ${mistake === undefined ? 'accepted with a warning that rules are not enforced' : 'refused'}`, () => {
-      const result = parseTenantPolicy(policy({ limits, rules }));
-      assert.deepEqual(messages(result), [mistake ?? 'spec.rules is not enforced by this version and has no effect']);
-      assert.equal(result.object === undefined, mistake !== undefined);
+    test(`with ${name} ${mistake === undefined ? 'has all its rules' : 'has only its other rules, and says why'}`, () => {
+      const other = { name: 'other', metric: 'inBitsPerSecond', above: '1G', action: 'Notify' };
+      const { object, problems } = parseTenantPolicy(policy({ limits, rules: [...rules, other] }));
+      const wrong = mistake === undefined ? [] : [rules.length - 1];
+      assert.deepEqual(
+        object?.spec.rules?.map((rule) => rule.name),
+        [...rules.map((rule) => rule.name).filter((_, index) => !wrong.includes(index)), 'other'],
+      );
+      assert.deepEqual(
+        problems.map((problem) => `${problem.code}: ${problem.message}`),
+        mistake === undefined ? [] : [`InvalidRule: rule "busy" does not act: ${mistake}`],
+      );
     });
   }
+
+  for (const { name, limits, rules, mistake } of IMPOSSIBLE_RULE_CASES) {
+    test(`with ${name} has only its other rules, although the CRD accepts the policy`, () => {
+      const { object, problems } = parseTenantPolicy(policy({ limits, rules }));
+      assert.deepEqual([object?.spec.rules, problems.map(({ message }) => message)], [undefined, [mistake]]);
+    });
+  }
+
+  test('has rules with thresholds in the unit of the metric', () => {
+    const rules = [
+      {
+        name: 'a',
+        metric: 'outBitsPerSecond',
+        above: '80%',
+        for: '5m',
+        action: 'Throttle',
+        throttleTo: '10M',
+        duration: '2h',
+      },
+      { name: 'b', metric: 'trafficPerMonth', above: '120%', action: 'Suspend' },
+    ];
+    const { object } = parseTenantPolicy(policy({ limits: { outBitsPerSecond: '1G', trafficPerMonth: '1T' }, rules }));
+    assert.deepEqual(object?.spec.rules, [
+      {
+        name: 'a',
+        metric: 'outBitsPerSecond',
+        above: 800_000_000,
+        forMs: 300_000,
+        action: 'Throttle',
+        throttleTo: 10_000_000,
+        durationMs: 7_200_000,
+      },
+      {
+        name: 'b',
+        metric: 'trafficPerMonth',
+        above: 1_200_000_000_000,
+        forMs: 0,
+        action: 'Suspend',
+        throttleTo: null,
+        durationMs: null,
+      },
+    ]);
+  });
 
   test('reports each rule without a name, and nothing else', () => {
     const rule = { metric: 'inBitsPerSecond', above: '1G', action: 'Notify' };
@@ -121,15 +172,6 @@ describe('a TenantPolicy', () => {
     assert.deepEqual(
       reported.map((message) => message.split(';')[0]),
       ['spec.rules[0].name is missing', 'spec.rules[1].name is missing'],
-    );
-  });
-
-  test('warns about every field that is not enforced', () => {
-    const result = parseTenantPolicy(policy({ rules: [], limits: { requestsPerSecond: 5, services: 1 } }));
-    assert.deepEqual(result.object?.spec.limits, { tableBytes: 4 * 2 ** 20, services: 1, requestsPerSecond: 5 });
-    assert.deepEqual(
-      result.problems.map((each) => `${each.severity}: ${each.message}`),
-      ['warning: spec.rules is not enforced by this version and has no effect'],
     );
   });
 

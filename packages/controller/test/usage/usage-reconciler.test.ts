@@ -64,12 +64,12 @@ describe('TenantUsage', () => {
     assert.equal(await writesAfter(799, 15_000), 0);
     assert.equal(await writesAfter(800, 15_000), 1);
     assert.equal(await writesAfter(900, 15_000), 0);
-    assert.deepEqual([...reconciler.notices.byTenant.keys()], []);
+    assert.match(reconciler.notices.byTenant.get('shop')?.[0]?.message ?? '', /at least 800 bytes \(80 %\)/);
     assert.equal(await writesAfter(1_200, 15_000), 1);
     const before = [...reconciler.notices.byTenant];
     assert.match(
       before.map(([name, notices]) => `${name},${notices.map(({ message }) => message)}`).join(),
-      /^shop,tenant "shop" has used up its trafficPerMonth of 1000 bytes; .* the fleet's default policy$/,
+      /^shop,tenant "shop" has used up its trafficPerMonth of 1000 bytes \(100 %\); .* the fleet's default policy$/,
     );
     await writesAfter(1_300, 15_000);
     assert.deepEqual([...reconciler.notices.byTenant], before, 'more traffic does not change the message');

@@ -25,18 +25,17 @@ const CONFIG_MAP_NAME = {
 
 const MILLION = 1_000_000;
 
-const ACCESS_LOG: Annotation = withHttp(
-  pattern(
-    {
-      // A percentage has at most four digits behind the point, so it is a whole number of requests per million.
-      pattern: '^(false|(true|(100([.]0{1,4})?|[1-9]?[0-9]([.][0-9]{1,4})?)%)(,query)?)$',
-      maxLength: 20,
-      expected:
-        'true, false, or the share of the requests that are logged, such as 1% or 0.1%; add ,query (such as true,query) to log query strings too',
-    },
-    accessLogFor,
-  ),
+const ACCESS_LOG: Annotation = pattern(
+  {
+    // A percentage has at most four digits behind the point, so it is a whole number per million.
+    pattern: '^(false|(true|(100([.]0{1,4})?|[1-9]?[0-9]([.][0-9]{1,4})?)%)(,query)?)$',
+    maxLength: 20,
+    expected:
+      'true, false, or the share of the requests and connections that are logged, such as 1% or 0.1%; add ,query (such as true,query) to log query strings of requests too',
+  },
+  accessLogFor,
 );
+const ACCESS_LOG_WITH_QUERY: Annotation = withHttp(ACCESS_LOG);
 
 export const REQUEST_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'request-timeout': withHttp(
@@ -50,11 +49,12 @@ export const REQUEST_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'error-pages': withHttp(pattern(CONFIG_MAP_NAME, (errorPages) => ({ errorPages }))),
   'access-log': {
     grammar: ACCESS_LOG.grammar,
-    parse: (value, settings) => (value === 'false' ? {} : ACCESS_LOG.parse(value, settings)),
+    parse: (value, settings) => (value.endsWith(',query') ? ACCESS_LOG_WITH_QUERY : ACCESS_LOG).parse(value, settings),
   },
 };
 
 function accessLogFor(value: string): Pick<ServiceSettings, 'accessLog'> {
+  if (value === 'false') return {};
   const requestsPerMillion = value.startsWith('true') ? MILLION : Math.round(Number.parseFloat(value) * 10_000);
   if (requestsPerMillion === 0) return {};
   return { accessLog: { requestsPerMillion, ...(value.endsWith(',query') ? { hasQuery: true } : {}) } };

@@ -42,7 +42,7 @@ export interface ServiceSettings {
   readonly requestTimeoutMs?: number;
   /** Name of the cookie that binds a client to the endpoint of its first request; absent if the proxies set no cookie. */
   readonly stickyCookie?: string;
-  /** Present if the proxies write an access log of the Service's HTTP requests. */
+  /** Present if the proxies write an access log of the Service's HTTP requests, other connections and UDP flows. */
   readonly accessLog?: AccessLogSettings;
   /** Name of the ConfigMap, in the Service's namespace, that holds the error pages; absent for Weir's own pages. */
   readonly errorPages?: string;
@@ -53,7 +53,7 @@ export interface ServiceSettings {
 }
 
 export interface AccessLogSettings {
-  /** How many of a million requests are logged, chosen at random; 1,000,000 for all. */
+  /** How many of a million requests or connections are logged, chosen at random; 1,000,000 for all. */
   readonly requestsPerMillion: number;
   /** Present if the log contains query strings, which often contain secrets. */
   readonly hasQuery?: true;

@@ -1,6 +1,7 @@
 import type { TenantLimits } from '../policy.ts';
 import type { Problem } from '../problem.ts';
 import type { AcceptedReason, DegradedReason, RefusalReason } from '../reason.ts';
+import type { RuleRecord } from '../rules/rule.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 import type { ErrorPages, OcspResponse } from '../snapshot.ts';
 
@@ -38,6 +39,10 @@ export interface TenantEntry {
   readonly policy: string | null;
   readonly namespaces: readonly string[];
   readonly limits: TenantLimits;
+  /** The limits of the policy; absent unless a rule throttles the tenant, so that `limits` are lower. */
+  readonly policyLimits?: TenantLimits;
+  /** What rules of the policy do to the tenant; absent if they do nothing. */
+  readonly rules?: readonly RuleRecord[];
   readonly used: { readonly services: number; readonly ports: number };
 }
 

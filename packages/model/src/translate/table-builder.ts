@@ -1,9 +1,11 @@
 import { isJsonEqual } from '../compare.ts';
+import { isRecordOf, type RuleRecord, withThrottles } from '../rules/rule.ts';
+import type { Snapshot } from '../snapshot.ts';
 import { type Entry, type TenantEntry, tenantId } from '../table/entry.ts';
 import { apply, type Change, EMPTY_TABLE, type RoutingTable } from '../table/table.ts';
 import type { Quota } from './allocate/quota.ts';
 import type { ServiceRegistry } from './service-registry.ts';
-import type { Tenancy } from './tenancy.ts';
+import type { Tenancy, Tenant } from './tenancy.ts';
 
 /** The table entries of one source (a Service, a tenant, all nodes), before and after a change. */
 export interface EntryReplacement {
@@ -58,7 +60,13 @@ export class TenantEntryTracker {
       tenancy,
       quota,
       services,
-    }: { readonly tenancy: Tenancy; readonly quota: Quota; readonly services: ServiceRegistry },
+      ruleRecords,
+    }: {
+      readonly tenancy: Tenancy;
+      readonly quota: Quota;
+      readonly services: ServiceRegistry;
+      readonly ruleRecords: Snapshot['ruleRecords'];
+    },
   ): EntryReplacement[] {
     const names = changed === 'all' ? new Set([...this.#entries.keys(), ...tenancy.tenants.keys()]) : changed;
     return [...names].map((name) => {
@@ -69,11 +77,23 @@ export class TenantEntryTracker {
         this.#entries.delete(name);
         return { before: before === undefined ? [] : [before], after: [] };
       }
-      const { policy, namespaces, limits } = tenant;
+      const { policy, namespaces } = tenant;
       const used = quota.usageOf(name);
-      const entry: TenantEntry = { kind: 'tenant', id: tenantId(name), name, policy, namespaces, limits, used };
+      const limits = limitsFor(tenant, ruleRecords?.get(name) ?? []);
+      const entry: TenantEntry = { kind: 'tenant', id: tenantId(name), name, policy, namespaces, ...limits, used };
       this.#entries.set(name, entry);
       return { before: before === undefined ? [] : [before], after: [entry] };
     });
   }
+}
+
+/** Returns the limits that apply to a tenant, and what rules do to it. Ignores records of rules that the policy does not have any more. */
+function limitsFor(
+  { limits, rules = [] }: Tenant,
+  all: readonly RuleRecord[],
+): Pick<TenantEntry, 'limits' | 'policyLimits' | 'rules'> {
+  const records = all.filter((record) => rules.some((rule) => isRecordOf(record, rule)));
+  if (records.length === 0) return { limits };
+  const throttled = withThrottles(limits, records);
+  return { limits: throttled, ...(throttled !== limits && { policyLimits: limits }), rules: records };
 }

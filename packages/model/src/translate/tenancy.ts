@@ -5,6 +5,7 @@ import type { ListDiff } from '../compare.ts';
 import { isJsonEqual } from '../compare.ts';
 import type { TenantGrants, TenantLimits, TenantPolicySpec } from '../policy.ts';
 import { comparePolicies, labelValue, matchesSelector } from '../policy-selection.ts';
+import type { Rule } from '../rules/rule.ts';
 import type { NamespaceObject, ServiceObject, Snapshot } from '../snapshot.ts';
 
 export interface Tenant {
@@ -14,6 +15,7 @@ export interface Tenant {
   readonly namespaces: readonly string[];
   readonly limits: TenantLimits;
   readonly grants: TenantGrants;
+  readonly rules?: readonly Rule[];
 }
 
 export type Membership =
@@ -99,7 +101,8 @@ export function tenancyFor(snapshot: Snapshot, cache: PolicyAssignments = new Po
   for (const [name, owner] of owners) {
     const own = (assignmentsByTenant.get(name) ?? []).filter(({ policy }) => policy === owner);
     const namespaces = own.map(({ namespace }) => namespace).sort();
-    tenants.set(name, { name, policy: owner.name, namespaces, limits: owner.spec.limits, grants: owner.spec.grants });
+    const { limits, grants, rules } = owner.spec;
+    tenants.set(name, { name, policy: owner.name, namespaces, limits, grants, ...(rules && { rules }) });
   }
   const memberships = new Map(
     assignments.map((assignment) => [assignment.namespace, membershipFor(assignment, owners, tenants)]),

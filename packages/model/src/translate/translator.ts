@@ -112,7 +112,16 @@ export class Translator {
     ];
     for (const record of removed) this.#problems.set(record, []);
     this.#setProblems(snapshot);
-    const tenantContext = { tenancy: this.#tenancy.tenancy, quota: this.#allocator.quota, services: this.#services };
+    const { ruleRecords } = snapshot;
+    if (previous?.ruleRecords !== ruleRecords)
+      for (const name of [...(previous?.ruleRecords?.keys() ?? []), ...(ruleRecords?.keys() ?? [])])
+        changedTenants.add(name);
+    const tenantContext = {
+      tenancy: this.#tenancy.tenancy,
+      quota: this.#allocator.quota,
+      services: this.#services,
+      ruleRecords,
+    };
     this.#table.replace([
       ...replacements,
       ...this.#tenantEntries.update(hasTenancyChanged ? 'all' : changedTenants, tenantContext),

@@ -29,6 +29,16 @@ export function timestampOf(now: number): string {
   return `${periodsOf(minuteOf(now)).minute}:${twoDigits(Math.floor(now / 1000) % 60)}Z`;
 }
 
+/** Returns when the next month (UTC) begins, in milliseconds since the epoch. */
+export function startOfNextMonth(now: number): number {
+  const month = monthOf(now);
+  let day = Math.floor(now / DAY_MS);
+  while (periodsOf(day * 1440).month === month) day += 1;
+  return day * DAY_MS;
+}
+
+const DAY_MS = 86_400_000;
+
 function twoDigits(value: number): string {
   return value.toString().padStart(2, '0');
 }

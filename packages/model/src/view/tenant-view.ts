@@ -1,11 +1,17 @@
 import type { TenantLimits } from '../policy.ts';
+import type { RuleRecord } from '../rules/rule.ts';
+import { ruleEventText } from '../rules/rule-text.ts';
 import type { TenantEntry } from '../table/entry.ts';
 import { entriesOf } from '../table/table.ts';
-import { policyText } from '../translate/tenancy.ts';
 import { addCounters, type Counters, type UsageRow, ZERO_COUNTERS } from '../usage/report.ts';
 import type { FleetState } from './fleet-state.ts';
 import type { ServiceState, ServiceView } from './service-view.ts';
 import { serviceViewsFor } from './service-views.ts';
+
+/** What a rule does to a tenant. Times are in milliseconds since the epoch. */
+export interface RuleView extends Pick<RuleRecord, 'rule' | 'action' | 'since' | 'until'> {
+  readonly message: string;
+}
 
 /** A tenant with its limits, its Services and ports, and its traffic of this month. */
 export interface TenantView {
@@ -14,6 +20,8 @@ export interface TenantView {
   readonly policy: string | null;
   readonly namespaces: readonly string[];
   readonly limits: TenantLimits;
+  /** What rules of the policy do to the tenant now. */
+  readonly rules: readonly RuleView[];
   readonly used: { readonly services: number; readonly ports: number; readonly trafficThisMonth: number };
   readonly services: Readonly<Record<ServiceState, number>>;
   readonly month: Counters;
@@ -34,6 +42,7 @@ export function tenantViewsFor(fleet: FleetState, rows: readonly UsageRow[]): Te
       policy: entry?.policy ?? null,
       namespaces: entry?.namespaces ?? [],
       limits: entry?.limits ?? {},
+      rules: entry === undefined ? [] : ruleViewsFor(entry),
       used: {
         services: entry?.used.services ?? 0,
         ports: entry?.used.ports ?? 0,
@@ -45,40 +54,16 @@ export function tenantViewsFor(fleet: FleetState, rows: readonly UsageRow[]): Te
   });
 }
 
+function ruleViewsFor(tenant: TenantEntry): RuleView[] {
+  const acting = (tenant.rules ?? []).filter(({ phase }) => phase === 'acting');
+  return acting.map((record) => {
+    const { rule, action, since, until } = record;
+    return { rule, action, since, until, message: ruleEventText({ kind: 'begin', record }, tenant) };
+  });
+}
+
 function countStates(views: readonly ServiceView[]): Record<ServiceState, number> {
   const counts = { Programmed: 0, Pending: 0, Refused: 0, Suspended: 0 };
   for (const view of views) counts[view.state] += 1;
   return counts;
-}
-
-// Traffic limits. Only the ledger knows that a tenant has used up its monthly traffic, so the condition is added to finished views.
-
-/**
- * Returns the message for a tenant that has used up its monthly traffic. Omits the current usage, because the usage changes every few
- * seconds, and each change would write the status of every Service of the tenant.
- */
-export function trafficExhaustedMessage({
-  name,
-  policy,
-  limits,
-}: Pick<TenantEntry, 'name' | 'policy' | 'limits'>): string {
-  return `tenant "${name}" has used up its trafficPerMonth of ${limits.trafficPerMonth} bytes; its Services are still served, and the count starts again with the next month (UTC); ask for a higher limit in ${policyText(policy)}`;
-}
-
-/** Returns the message for each tenant that has used up its traffic of this month. `rows` holds the usage of the current month. */
-export function trafficExhaustedMessages(
-  tenants: readonly TenantEntry[],
-  rows: readonly UsageRow[],
-): ReadonlyMap<string, string> {
-  const limited = new Map(
-    tenants.flatMap(({ name, limits }) => (limits.trafficPerMonth === undefined ? [] : [[name, 0]])),
-  );
-  for (const { tenant, counters } of rows) {
-    const bytes = limited.get(tenant);
-    if (bytes !== undefined) limited.set(tenant, bytes + counters.receivedBytes + counters.sentBytes);
-  }
-  const exhausted = tenants.filter(
-    ({ name, limits }) => (limited.get(name) ?? 0) >= (limits.trafficPerMonth ?? Number.POSITIVE_INFINITY),
-  );
-  return new Map(exhausted.map((tenant) => [tenant.name, trafficExhaustedMessage(tenant)]));
 }

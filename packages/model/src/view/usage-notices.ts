@@ -1,9 +1,10 @@
-// What the ledger says about Services: their tenant has used up its traffic, or a limit refuses their clients. Only the ledger knows this,
-// so the reasons are added to finished views.
+// What Services show about the use of limits: their tenant has used most of its traffic, a rule throttles the tenant, or a limit refuses
+// their clients. These reasons are added to finished views, because most of them are known only from the ledger.
 import type { DegradedReason } from '../reason.ts';
+import { throttleMessage } from '../rules/rule-text.ts';
 import { ANNOTATION_PREFIX } from '../settings/service-settings.ts';
 import { type ServiceEntry, type StatusReason, serviceId, type TenantEntry, tenantId } from '../table/entry.ts';
-import type { RoutingTable } from '../table/table.ts';
+import { entriesOf, type RoutingTable } from '../table/table.ts';
 import { policyText } from '../translate/tenancy.ts';
 import type { LimitReason, LimitRefusals } from '../usage/limit-refusals.ts';
 import { periodsOf } from '../usage/period.ts';
@@ -21,19 +22,18 @@ export interface UsageNotices {
 export const NO_NOTICES: UsageNotices = { byTenant: new Map(), byService: new Map() };
 
 /**
- * Returns the notices of a table. `exhausted` has the message for each tenant that has used up its traffic of this month, and `refusals`
- * the refusals that each Service shows, by UID.
+ * Returns the notices of a table. `traffic` has the message for each tenant that has used most of its traffic of this month, and
+ * `refusals` the refusals that each Service shows, by UID.
  */
 export function usageNoticesFor(
   table: RoutingTable,
   {
-    exhausted,
+    traffic,
     refusals,
-  }: { readonly exhausted: ReadonlyMap<string, string>; readonly refusals: ReadonlyMap<string, LimitRefusals> },
+  }: { readonly traffic: ReadonlyMap<string, string>; readonly refusals: ReadonlyMap<string, LimitRefusals> },
 ): UsageNotices {
-  const overLimit = (message: string): readonly Notice[] => [{ reason: 'OverLimit', message }];
   return {
-    byTenant: new Map([...exhausted].map(([tenant, message]) => [tenant, overLimit(message)])),
+    byTenant: new Map([...traffic].map(([tenant, message]) => [tenant, overLimit(message)])),
     byService: new Map(
       [...refusals].flatMap(([uid, each]) => {
         const service = table.entries.get(serviceId(uid));
@@ -47,6 +47,31 @@ export function usageNoticesFor(
       }),
     ),
   };
+}
+
+const overLimit = (message: string): readonly Notice[] => [{ reason: 'OverLimit', message }];
+
+/** The notices about throttles, by table. A table is immutable, and most tables have no throttle. */
+const throttleNoticesByTable = new WeakMap<RoutingTable, UsageNotices['byTenant']>();
+
+/** Returns the notices, and for each tenant that a rule throttles the notice about it. */
+export function withThrottleNotices(notices: UsageNotices, table: RoutingTable): UsageNotices {
+  const throttles = throttleNoticesByTable.get(table) ?? throttleNoticesFor(table);
+  throttleNoticesByTable.set(table, throttles);
+  if (throttles.size === 0) return notices;
+  const byTenant = new Map(notices.byTenant);
+  for (const [tenant, own] of throttles) byTenant.set(tenant, [...own, ...(byTenant.get(tenant) ?? [])]);
+  return { ...notices, byTenant };
+}
+
+function throttleNoticesFor(table: RoutingTable): UsageNotices['byTenant'] {
+  return new Map(
+    entriesOf(table, 'tenant').flatMap((tenant) => {
+      const acting = (tenant.rules ?? []).filter(({ action, phase }) => action === 'Throttle' && phase === 'acting');
+      const own = acting.flatMap((record) => overLimit(throttleMessage(record, tenant)));
+      return own.length === 0 ? [] : [[tenant.name, own] as const];
+    }),
+  );
 }
 
 /** Returns the notices about one Service. A Service without an address has none, because its clients cannot reach it. */

@@ -160,15 +160,20 @@ test('returns which share of the requests is logged, and whether with query stri
   for (const value of ['false', '0%', '0.0%,query']) assert.equal(accessLogOf(value), undefined, value);
 });
 
-test('refuses an access log that is neither true, false nor a percentage, or of a Service without HTTP ports', () => {
+test('refuses an access log that is neither true, false nor a percentage', () => {
   for (const value of ['', 'yes', '1', '101%', '100.5%', '01%', '0.00001%', '-1%', 'false,query', 'true,cookies'])
     assert.match(
       mistakeOf({ 'access-log': value }),
       /^annotation weir.dev\/access-log: .* is not allowed; use true, false,/,
     );
+});
+
+test('a Service without HTTP ports may have an access log, but not of query strings', () => {
+  const ports = [port(80)];
+  assert.deepEqual(settingsOf({ 'access-log': '1%' }, ports).accessLog, { requestsPerMillion: 10_000 });
+  assert.ok(!('accessLog' in settingsOf({ 'access-log': 'false' }, ports)));
   assert.match(
-    mistakeOf({ 'access-log': 'true' }, [port(80)]),
+    mistakeOf({ 'access-log': '1%,query' }, ports),
     /can be honoured only at a port where the proxies read HTTP/,
   );
-  assert.ok(!('accessLog' in settingsOf({ 'access-log': 'false' }, [port(80)])));
 });

@@ -81,7 +81,7 @@ test('a Service gets no notice about the limits of a tenant to which its namespa
       ['uid', refusals('connection-limit')],
       ['gone', refusals('rate-limit')],
     ]);
-    const { byService } = usageNoticesFor(table, { exhausted: new Map(), refusals: shown });
+    const { byService } = usageNoticesFor(table, { traffic: new Map(), refusals: shown });
     assert.deepEqual([...byService.keys()], ['uid']);
     return byService.get('uid')?.[0]?.message;
   };

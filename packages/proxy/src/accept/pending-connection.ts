@@ -1,3 +1,4 @@
+import type { AccessLog } from '../access-log/access-log.ts';
 import type { RequestHeadRefusal } from '../http/h1/refusals.ts';
 import type { DecodedHead } from '../http/h2/decoded-head.ts';
 import { startsWithPreface } from '../http/h2/protocol.ts';
@@ -17,6 +18,7 @@ import { type TimeoutWheel, ticksFor } from '../relay/timeout-wheel.ts';
 import type { AcceptedStream, SocketAddress, StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import type { HandshakeQueue, WaitingHandshake } from './handshake-queue.ts';
 import { Http2Preread, type Http2PrereadOwner } from './http2-preread.ts';
+import { hasAccessLog, logRefusal } from './refuse.ts';
 
 /** How long a client may take to send its PROXY header and its ClientHello, if they must be read before routing. */
 const PREREAD_TIMEOUT_MS = 10_000;
@@ -48,6 +50,7 @@ export interface PendingConnectionOptions {
   readonly admission: Admission;
   readonly wheel: TimeoutWheel<Session>;
   readonly queue: HandshakeQueue;
+  readonly accessLog: AccessLog;
   /** Decides whether the client is routed or refused. Called when the ClientHello has been read. */
   route(info: DownstreamInfo): RoutingDecision;
   /** The same for a client that has sent a request without TLS. `head` is a reason if the head is not valid. */
@@ -113,6 +116,9 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
    * may be known only after the ClientHello.
    */
   #uncountedBytes = 0;
+  /** The bytes that were counted for the present owner. */
+  #receivedBytes = 0;
+  #sentBytes = 0;
   /** Whether the bytes before the session count: not if Weir terminates TLS, because only plaintext counts then. */
   #countsBytes: boolean;
   #proxyHeaderReader: ProxyHeaderReader | undefined;
@@ -139,7 +145,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     this.#countsBytes = options.terminatesTls !== true;
     this.#proxyHeaderReader = preread.proxyHeader ? new ProxyHeaderReader() : undefined;
     this.#clientHelloReader = preread.clientHello ? new ClientHelloReader() : undefined;
-    this.#info = downstreamInfoOf(destination, stream);
+    this.#info = { ...downstreamInfoOf(destination, stream), acceptedAt: options.now() };
     this.deadline = wheel.now + ticksFor(PREREAD_TIMEOUT_MS);
   }
 
@@ -168,7 +174,9 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
   end(outcome: Outcome): void {
     if (this.#isEnded) return;
     this.#countReceived();
-    countOutcome(this.#counters, this.#lingerOutcome ?? outcome);
+    const counted = this.#lingerOutcome ?? outcome;
+    countOutcome(this.#counters, counted);
+    if (hasAccessLog(this.#owner)) this.#log(counted);
     this.#admission.release();
     this.#unregister();
     addToCounter(this.#counters, ACTIVE, -1);
@@ -283,8 +291,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
 
   onRefused(stream: Http2Stream | undefined): void {
     if (this.#isEnded) return;
-    addToCounter(this.#counters, RECEIVED, stream?.receivedBytes ?? 0);
-    addToCounter(this.#counters, SENT, stream?.sentBytes ?? 0);
+    this.#count(stream?.receivedBytes ?? 0, stream?.sentBytes ?? 0);
     this.#linger(this.#lingerOutcome ?? 'bad-request');
   }
 
@@ -319,8 +326,15 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
   }
 
   #countReceived(): void {
-    if (this.#countsBytes) addToCounter(this.#counters, RECEIVED, this.#uncountedBytes);
+    if (this.#countsBytes) this.#count(this.#uncountedBytes, 0);
     this.#uncountedBytes = 0;
+  }
+
+  #count(receivedBytes: number, sentBytes: number): void {
+    addToCounter(this.#counters, RECEIVED, receivedBytes);
+    addToCounter(this.#counters, SENT, sentBytes);
+    this.#receivedBytes += receivedBytes;
+    this.#sentBytes += sentBytes;
   }
 
   #handOver(prereadBytes: Uint8Array): void {
@@ -350,7 +364,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
       return;
     }
     const sent = answer.length - this.#stream.write(answer);
-    if (this.#countsBytes) addToCounter(this.#counters, SENT, sent);
+    if (this.#countsBytes) this.#count(0, sent);
     this.#linger(outcome);
   }
 
@@ -361,6 +375,12 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     this.#stream.shutdown();
     this.deadline = wheel.now + ticksFor(ALERT_LINGER_MS);
     wheel.advance(this);
+  }
+
+  #log(outcome: Outcome): void {
+    const { accessLog } = this.#options;
+    const bytes = { receivedBytes: this.#receivedBytes, sentBytes: this.#sentBytes };
+    logRefusal(this.#owner, { outcome, info: this.#info, accessLog, bytes });
   }
 
   #unregister(): void {

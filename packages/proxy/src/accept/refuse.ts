@@ -1,9 +1,12 @@
 import { type Client, type RouteRefusal, relaysHttp, routeRefusalFor } from '@weir/model/data-plane';
+import type { AccessLog } from '../access-log/access-log.ts';
+import type { EndedConnection } from '../access-log/connection-line.ts';
 import type { ErrorReason } from '../http/passes/error-answer.ts';
 import type { Admission } from '../limits/admission.ts';
 import { countOutcome } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
+import type { CountedSessions } from '../relay/service-sessions.ts';
 import type { TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 
@@ -17,15 +20,36 @@ export function refuse(stream: TcpStream, counters: Float64Array, outcome: Outco
   stream.reset();
 }
 
-/** Refuses a connection that the limits have already admitted, and releases its admission. */
-export function refuseAdmitted(
-  stream: TcpStream,
-  { service }: Upstream,
-  { admission, outcome }: { readonly admission: Admission; readonly outcome: Outcome },
-): void {
-  admission.release();
-  refuse(stream, service.counters, outcome);
+export interface RefusedConnection {
+  readonly outcome: Outcome;
+  readonly info: DownstreamInfo;
+  readonly accessLog: AccessLog;
+  /** What was received and sent before the refusal; absent for nothing. */
+  readonly bytes?: Pick<EndedConnection, 'receivedBytes' | 'sentBytes'>;
 }
+
+/**
+ * Logs a connection that is not relayed. Must be called before the connection is closed, because the kernel gives no
+ * address afterwards. Callers ask `hasAccessLog` first, so that a Service without a log costs nothing.
+ */
+export function logRefusal(service: CountedSessions, { outcome, info, accessLog, bytes }: RefusedConnection): void {
+  const { client, destination, acceptedAt } = info;
+  const durationMs = acceptedAt === undefined ? 0 : accessLog.now() - acceptedAt;
+  const common = { protocol: 'TCP', client, destination, info, outcome, durationMs } as const;
+  accessLog.refuseConnection({ ...NOTHING_RELAYED, ...bytes, ...common }, service);
+}
+
+export function hasAccessLog({ entry }: CountedSessions): boolean {
+  return entry?.settings?.accessLog !== undefined;
+}
+
+export const NOTHING_RELAYED = {
+  receivedBytes: 0,
+  sentBytes: 0,
+  durationMs: 0,
+  endpoint: undefined,
+  attempts: 0,
+} as const;
 
 /** Whether connections to the upstream are refused because of a suspension. HTTP requests are answered with the reason instead. */
 export function isCutOff({ service, route }: Upstream): boolean {

@@ -21,8 +21,10 @@ import {
   type AdmittedConnection,
   admitRequest,
   connectionRefusalFor,
+  hasAccessLog,
+  logRefusal,
   reasonForOutcome,
-  refuseAdmitted,
+  refuse,
 } from './refuse.ts';
 import { TlsHandshake } from './tls-handshake.ts';
 
@@ -72,7 +74,7 @@ export class SessionStarter {
     const { info, admission } = admitted;
     try {
       if (admission.admitClient(upstream.route, info.client)) this.#startSession(stream, upstream, admitted);
-      else refuseAdmitted(stream, upstream, { admission, outcome: 'client-limit' });
+      else this.#refuse(stream, upstream, { ...admitted, outcome: 'client-limit' });
     } catch (thrown) {
       admission.release();
       throw thrown;
@@ -86,7 +88,7 @@ export class SessionStarter {
       if (terminatingTlsPort(upstream.route) === undefined) this.relay(stream, upstream, admitted);
       else if (admission.admitClient(upstream.route, info.client))
         this.#startHandshake(stream, { ...pendingRoute, routedTo: upstream }, admitted);
-      else refuseAdmitted(stream, upstream, { admission, outcome: 'client-limit' });
+      else this.#refuse(stream, upstream, { ...admitted, outcome: 'client-limit' });
     };
     this.#recheckRoute(stream, pendingRoute, { admitted, proceed });
   }
@@ -105,11 +107,11 @@ export class SessionStarter {
       if (routedTo === undefined) throw new Error('an admitted connection has no upstream');
       const current = findCurrent();
       if (current?.service !== routedTo.service)
-        refuseAdmitted(stream, routedTo, { admission, outcome: 'no-listener' });
+        this.#refuse(stream, routedTo, { ...admitted, outcome: 'no-listener' });
       else {
         const outcome = connectionRefusalFor(current, info.client);
         if (outcome === undefined) proceed(current);
-        else refuseAdmitted(stream, current, { admission, outcome });
+        else this.#refuse(stream, current, { ...admitted, outcome });
       }
     } catch (thrown) {
       admission.release();
@@ -127,10 +129,10 @@ export class SessionStarter {
     const { info, admission } = admitted;
     const tls = certificates.serverOptionsFor(upstream.route, info.prereadBytes);
     // The connection was accepted before TLS termination was configured, so its ClientHello was not read.
-    if (!info.hasClientHello) refuseAdmitted(stream, upstream, { admission, outcome: 'no-listener' });
-    else if (tls === undefined) refuseAdmitted(stream, upstream, { admission, outcome: 'no-certificate' });
+    if (!info.hasClientHello) this.#refuse(stream, upstream, { ...admitted, outcome: 'no-listener' });
+    else if (tls === undefined) this.#refuse(stream, upstream, { ...admitted, outcome: 'no-certificate' });
     else {
-      const { wheel, handshakes: queue, onInternalError } = context;
+      const { wheel, handshakes: queue, accessLog, onInternalError } = context;
       const clientAuthorities = clientAuthoritiesOf(upstream.route);
       const onSecured = (secured: TcpStream, admittedAndSecured: AdmittedConnection): void =>
         this.#relayAfterHandshake(secured, { ...pendingRoute, clientAuthorities }, admittedAndSecured);
@@ -138,22 +140,43 @@ export class SessionStarter {
       const { service } = upstream;
       // Afterwards the window of the TLS connection cannot be changed.
       stream.setWindow?.(context.buffers.of(admission.limiters.tenant).window);
-      new TlsHandshake(stream, { tls, admitted, service, wheel, queue, now, onInternalError, onSecured }).start();
+      new TlsHandshake(stream, {
+        tls,
+        admitted,
+        service,
+        wheel,
+        queue,
+        accessLog,
+        now,
+        onInternalError,
+        onSecured,
+      }).start();
     }
   }
 
   #relayAfterHandshake(stream: TcpStream, securedRoute: SecuredRoute, admitted: AdmittedConnection): void {
-    const { admission } = admitted;
     const proceed = (upstream: Upstream): void => {
       // The Service no longer terminates TLS. Its endpoints now expect TLS and must not get decrypted bytes.
       if (terminatingTlsPort(upstream.route) === undefined)
-        refuseAdmitted(stream, upstream, { admission, outcome: 'no-listener' });
+        this.#refuse(stream, upstream, { ...admitted, outcome: 'no-listener' });
       // The client CAs have changed since the handshake, which may not even have asked for a certificate.
       else if (clientAuthoritiesOf(upstream.route) !== securedRoute.clientAuthorities)
-        refuseAdmitted(stream, upstream, { admission, outcome: 'tls-handshake-failed' });
+        this.#refuse(stream, upstream, { ...admitted, outcome: 'tls-handshake-failed' });
       else this.#startSession(stream, upstream, admitted);
     };
     this.#recheckRoute(stream, securedRoute, { admitted, proceed });
+  }
+
+  /** Refuses a connection that the limits have already admitted, and releases its admission. */
+  #refuse(
+    stream: TcpStream,
+    { service }: Upstream,
+    { info, admission, outcome }: AdmittedConnection & { readonly outcome: Outcome },
+  ): void {
+    const { accessLog } = this.#options.context;
+    admission.release();
+    if (hasAccessLog(service)) logRefusal(service, { outcome, accessLog, info });
+    refuse(stream, service.counters, outcome);
   }
 
   /** Admits the client of a session of another Service, or returns why its request is refused. */

@@ -35,7 +35,7 @@ import {
   type RoutingDecision,
 } from './pending-connection.ts';
 import type { PendingConnections } from './pending-connections.ts';
-import { connectionRefusalFor, isCutOff, refuse } from './refuse.ts';
+import { connectionRefusalFor, hasAccessLog, isCutOff, logRefusal, refuse } from './refuse.ts';
 import { SessionStarter } from './session-starter.ts';
 
 export interface TcpListenerOptions {
@@ -122,10 +122,10 @@ export class TcpListener implements TcpListenSocketEvents {
       this.#acceptShared(stream);
       return;
     }
-    const { counters } = upstream.service;
-    if (isCutOff(upstream)) refuse(stream, counters, 'cut-off');
-    else if (this.#options.descriptorLimiter?.admits() === false) refuse(stream, counters, 'no-descriptors');
-    else if (this.#needsClientAddress(upstream) && stream.remoteAddress === '') refuse(stream, counters, 'client-gone');
+    if (isCutOff(upstream)) this.#refuse(stream, upstream, 'cut-off');
+    else if (this.#options.descriptorLimiter?.admits() === false) this.#refuse(stream, upstream, 'no-descriptors');
+    else if (this.#needsClientAddress(upstream) && stream.remoteAddress === '')
+      this.#refuse(stream, upstream, 'client-gone');
     else {
       const preread = this.#prereadStepsFor(stream, upstream);
       if (preread.proxyHeader || preread.clientHello) this.#admitAndPreread(stream, upstream, preread);
@@ -175,7 +175,7 @@ export class TcpListener implements TcpListenSocketEvents {
     const { service } = upstream;
     const info = downstreamInfoOf(this.#address, stream);
     const admission = connectionRefusalFor(upstream, info.client) ?? this.#options.admit(service.entry.uid);
-    if (typeof admission === 'string') refuse(stream, service.counters, admission);
+    if (typeof admission === 'string') this.#refuse(stream, upstream, admission);
     else this.#sessionStarter.relay(stream, upstream, { info, admission });
   }
 
@@ -183,7 +183,7 @@ export class TcpListener implements TcpListenSocketEvents {
     const { service } = upstream;
     const admission = this.#options.admit(service.entry.uid);
     if (typeof admission === 'string') {
-      refuse(stream, service.counters, admission);
+      this.#refuse(stream, upstream, admission);
       return;
     }
     this.#startPreread(stream, {
@@ -236,14 +236,24 @@ export class TcpListener implements TcpListenSocketEvents {
     });
   }
 
+  #refuse(stream: TcpStream, { service }: Upstream, outcome: Outcome): void {
+    const { accessLog } = this.#options.context;
+    if (hasAccessLog(service))
+      logRefusal(service, { outcome, accessLog, info: downstreamInfoOf(this.#address, stream) });
+    refuse(stream, service.counters, outcome);
+  }
+
   #startPreread(
     stream: AcceptedStream,
-    options: Omit<PendingConnectionOptions, 'destination' | 'wheel' | 'queue' | 'onInternalError' | 'now'>,
+    options: Omit<
+      PendingConnectionOptions,
+      'destination' | 'wheel' | 'queue' | 'accessLog' | 'onInternalError' | 'now'
+    >,
   ): void {
-    const { wheel, handshakes: queue, onInternalError, transport } = this.#options.context;
+    const { wheel, handshakes: queue, accessLog, onInternalError, transport } = this.#options.context;
     const { turns } = transport;
     const now = (): number => turns.nowMs;
-    const common = { destination: this.#address, wheel, queue, onInternalError, now };
+    const common = { destination: this.#address, wheel, queue, accessLog, onInternalError, now };
     try {
       new PendingConnection(stream, { ...options, ...common }).start();
     } catch (thrown) {

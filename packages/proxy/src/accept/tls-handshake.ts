@@ -1,3 +1,4 @@
+import type { AccessLog } from '../access-log/access-log.ts';
 import { ACTIVE, addToCounter, countOutcome } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import type { CountedSessions } from '../relay/service-sessions.ts';
@@ -6,7 +7,7 @@ import { type TimeoutWheel, ticksFor } from '../relay/timeout-wheel.ts';
 import type { AcceptedStream, StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import { startTls, type TlsServerOptions, type TlsServerStream } from '../transport/tls/tls-server.ts';
 import type { HandshakeQueue, WaitingHandshake } from './handshake-queue.ts';
-import type { AdmittedConnection } from './refuse.ts';
+import { type AdmittedConnection, hasAccessLog, logRefusal } from './refuse.ts';
 
 /** The maximum time from the ClientHello to the end of the TLS handshake. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
@@ -17,6 +18,7 @@ export interface TlsHandshakeOptions {
   readonly service: CountedSessions;
   readonly wheel: TimeoutWheel<Session>;
   readonly queue: HandshakeQueue;
+  readonly accessLog: AccessLog;
   /** Returns the time in milliseconds since the epoch. */
   now(): number;
   /** Called when the handshake is complete. The stream is paused, and the callee owns it. */
@@ -88,9 +90,11 @@ export class TlsHandshake implements StreamEvents, Session, WaitingHandshake {
 
   end(outcome: Outcome): void {
     if (this.#isEnded) return;
+    const { admitted, service, accessLog } = this.#options;
     try {
       countOutcome(this.#counters, outcome);
-      this.#options.admitted.admission.release();
+      if (hasAccessLog(service)) logRefusal(service, { outcome, accessLog, info: admitted.info });
+      admitted.admission.release();
       this.#unregister();
       (this.#secured?.stream ?? this.#client).reset();
     } finally {

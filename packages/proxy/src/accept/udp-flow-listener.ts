@@ -1,4 +1,5 @@
 import { type ListenerKey, routeRefusalFor } from '@weir/model/data-plane';
+import type { AccessLog } from '../access-log/access-log.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Shaper } from '../limits/shaper.ts';
 import { countOutcome } from '../metering/counters.ts';
@@ -9,6 +10,7 @@ import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import { type FlowContext, UdpFlow } from '../relay/udp-flow.ts';
 import { FlowTable, type TenantFlows, type UdpClient } from '../relay/udp-flow-table.ts';
 import { hostText } from '../transport/peer-address.ts';
+import type { SocketAddress } from '../transport/tcp-transport.ts';
 import type {
   UdpBindOptions,
   UdpListenSocket,
@@ -16,12 +18,14 @@ import type {
   UdpTransport,
 } from '../transport/udp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
+import { hasAccessLog, NOTHING_RELAYED } from './refuse.ts';
 
 export interface UdpFlowListenerOptions {
   readonly transport: UdpTransport;
   readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
   readonly tenants: TenantFlows<UdpFlow>;
+  readonly accessLog: AccessLog;
   /** The peer workers to which datagrams can be forwarded. Absent if there are none. */
   readonly peerWorkers?: PeerWorkers | undefined;
   /** Returns the upstream of the Service that has the listener now, or undefined if no Service has it. */
@@ -44,14 +48,16 @@ export interface UdpFlowListenerOptions {
 /** Passes each datagram of one UDP listener to the flow of the client. Opens a flow if the client has none. */
 export class UdpFlowListener implements UdpListenSocketEvents {
   readonly #options: UdpFlowListenerOptions;
+  readonly #address: SocketAddress;
   readonly #flows = new FlowTable<UdpFlow>();
   readonly #listener: UdpListenSocket;
   readonly #context: FlowContext;
   readonly #peers: ListenerPeers | undefined;
 
   constructor(address: UdpBindOptions & { readonly key: ListenerKey }, options: UdpFlowListenerOptions) {
-    const { transport, wheel, shaper, tenants, peerWorkers } = options;
+    const { transport, wheel, shaper, tenants, accessLog, peerWorkers } = options;
     this.#options = options;
+    this.#address = address;
     this.#peers = peerWorkers?.join(address.key, (bytes, client) => this.#onForwarded(bytes, client));
     this.#listener = transport.bind(address, this);
     this.#context = {
@@ -59,6 +65,8 @@ export class UdpFlowListener implements UdpListenSocketEvents {
       wheel,
       shaper,
       listener: this.#listener,
+      destination: address,
+      accessLog,
       onActivity: (flow) => {
         this.#flows.touch(flow);
         tenants.touch(flow);
@@ -107,7 +115,7 @@ export class UdpFlowListener implements UdpListenSocketEvents {
 
   onThrow(thrown: unknown): void {
     this.#options.onInternalError(thrown);
-    this.#refuse(undefined, 'internal');
+    countOutcome(this.#options.unroutedCounters(), 'internal');
   }
 
   /**
@@ -137,14 +145,14 @@ export class UdpFlowListener implements UdpListenSocketEvents {
   #open(upstream: Upstream | undefined, client: UdpClient): UdpFlow | undefined {
     const refusal = refusalOf(upstream, client) ?? (this.#options.isServed(client) ? 'forged-source' : undefined);
     if (upstream === undefined || refusal !== undefined) {
-      this.#refuse(upstream, refusal ?? 'no-listener');
+      this.#refuse(upstream, client, refusal ?? 'no-listener');
       return undefined;
     }
     const admission = this.#options.takeNewFlow(upstream)
       ? this.#options.admit(upstream.service.entry.uid)
       : 'rate-limit';
     if (typeof admission === 'string') {
-      this.#refuse(upstream, admission);
+      this.#refuse(upstream, client, admission);
       return undefined;
     }
     try {
@@ -154,7 +162,7 @@ export class UdpFlowListener implements UdpListenSocketEvents {
       throw thrown;
     }
     admission.release();
-    this.#refuse(upstream, 'client-limit');
+    this.#refuse(upstream, client, 'client-limit');
     return undefined;
   }
 
@@ -185,8 +193,11 @@ export class UdpFlowListener implements UdpListenSocketEvents {
     tenants.flowToEvict(tenant ?? uid)?.end('evicted');
   }
 
-  #refuse(upstream: Upstream | undefined, outcome: Outcome): void {
+  #refuse(upstream: Upstream | undefined, client: UdpClient, outcome: Outcome): void {
     countOutcome(upstream?.service.counters ?? this.#options.unroutedCounters(), outcome);
+    if (upstream === undefined || !hasAccessLog(upstream.service)) return;
+    const refused = { protocol: 'UDP', client, destination: this.#address, outcome, ...NOTHING_RELAYED } as const;
+    this.#options.accessLog.refuseConnection(refused, upstream.service);
   }
 }
 

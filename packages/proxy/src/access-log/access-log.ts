@@ -1,6 +1,6 @@
-// The access log of a worker: one JSON line for each HTTP request that ends, if the request's Service asks for a log. The
-// bytes of a request's head are valid only until the event handler returns, so the first part of a line is written when
-// the request begins. A Service without an access log costs one comparison per request.
+// The access log of a worker: one JSON line for each HTTP request, TCP connection or UDP flow that ends, if its Service asks
+// for a log. The bytes of a request's head are valid only until the event handler returns, so the first part of a request's
+// line is written when the request begins. A Service without an access log costs one comparison per request or connection.
 import type { AccessLogSettings, ServiceEntry } from '@weir/model/data-plane';
 import type { AnswerReason } from '../http/current-request.ts';
 import type { EndpointRequest } from '../http/endpoint-request.ts';
@@ -8,13 +8,21 @@ import { REDIRECT_STATUS } from '../http/https-policy.ts';
 import { asciiBytes, ByteWriter } from '../http/passes/byte-writer.ts';
 import { ERROR_REASONS } from '../http/passes/error-answer.ts';
 import { ACCESS_LOG_DROPPED, addToCounter } from '../metering/counters.ts';
+import type { CountedSessions } from '../relay/service-sessions.ts';
+import { type EndedConnection, writeConnection } from './connection-line.ts';
 import { writeThreeDigits } from './json-writer.ts';
 import type { LogBuffer } from './log-buffer.ts';
 import { type RequestToLog, writeDetails, writeResult, writeTarget } from './log-line.ts';
 
 const MILLION = 1_000_000;
+const SECOND_MS = 1_000;
 /** Enough for a line whose texts have their maximum lengths and consist of escapes of six bytes. */
 const LINE_BYTES = 32_768;
+/**
+ * How many refused connections of a Service each worker logs per second. The others count as dropped, because refusing a
+ * connection costs less than a line.
+ */
+const MAX_REFUSALS_PER_SECOND = 50;
 
 /** A request that is logged when it ends. The session adds what it learns about the request. */
 export class LoggedRequest {
@@ -73,21 +81,28 @@ export class LoggedRequest {
 }
 
 export interface AccessLogOptions {
+  readonly node: string;
   readonly buffer: LogBuffer;
+  /** Returns milliseconds of a monotonic clock. */
+  readonly now: () => number;
   /** Returns milliseconds since the epoch; by default `Date.now`. */
   readonly wallClock?: (() => number) | undefined;
 }
 
 export class AccessLog {
+  readonly #node: string;
   readonly #buffer: LogBuffer;
+  readonly now: () => number;
   readonly #wallClock: () => number;
   readonly #out = new ByteWriter(new Uint8Array(0));
   readonly #time = new TimeText();
-  /** The members that name a Service. */
+  /** The members that name the node and a Service. */
   readonly #names = new WeakMap<ServiceEntry, ServiceNames>();
 
-  constructor({ buffer, wallClock = Date.now }: AccessLogOptions) {
+  constructor({ node, buffer, now, wallClock = Date.now }: AccessLogOptions) {
+    this.#node = node;
     this.#buffer = buffer;
+    this.now = now;
     this.#wallClock = wallClock;
   }
 
@@ -112,20 +127,59 @@ export class AccessLog {
     { service, counters }: { readonly service: ServiceEntry; readonly counters: Float64Array },
     now: number,
   ): void {
-    const names = this.#names.get(service) ?? this.#addNames(service);
-    const out = this.#restart();
-    out.bytes(LINE_START);
-    out.bytes(this.#time.at(this.#wallClock()));
-    out.bytes(names.members);
+    const names = this.#namesOf(service);
+    const out = this.#startLine(names);
     out.bytes(request.target);
     writeResult(out, request, now);
     out.bytes(request.details);
-    if (out.at < 0 || !this.#buffer.add(out.memory, out.at, names)) addToCounter(counters, ACCESS_LOG_DROPPED, 1);
+    this.#addLine(names, counters);
+  }
+
+  /** Whether a new connection of the Service is logged. */
+  samples({ entry }: CountedSessions): boolean {
+    const settings = entry?.settings?.accessLog;
+    return settings !== undefined && isSampled(settings);
+  }
+
+  /** Writes the line of a connection or flow that was relayed. `counters` are those of the connection. */
+  endConnection(connection: EndedConnection, entry: ServiceEntry, counters: Float64Array): void {
+    const names = this.#namesOf(entry);
+    writeConnection(this.#startLine(names), connection);
+    this.#addLine(names, counters);
+  }
+
+  /** Writes the line of a connection that was not relayed, if its Service is known and the connection is in the sample. */
+  refuseConnection(connection: EndedConnection, service: CountedSessions): void {
+    const { entry, counters } = service;
+    if (entry === undefined || !this.samples(service)) return;
+    const names = this.#namesOf(entry);
+    const second = Math.floor(this.now() / SECOND_MS);
+    if (names.refusalSecond !== second) {
+      names.refusalSecond = second;
+      names.refusals = 0;
+    }
+    names.refusals += 1;
+    if (names.refusals > MAX_REFUSALS_PER_SECOND) addToCounter(counters, ACCESS_LOG_DROPPED, 1);
+    else this.endConnection(connection, entry, counters);
   }
 
   /** Sends the lines that wait. */
   flush(): void {
     this.#buffer.flush();
+  }
+
+  #startLine(names: ServiceNames): ByteWriter {
+    const out = this.#restart();
+    out.bytes(LINE_START);
+    out.bytes(this.#time.at(this.#wallClock()));
+    out.bytes(names.members);
+    return out;
+  }
+
+  /** Adds the line in `#out`, or counts the line as dropped. */
+  #addLine(names: ServiceNames, counters: Float64Array): void {
+    const { memory, at } = this.#out;
+    if (at < 0 || !this.#buffer.add(memory, at, names)) addToCounter(counters, ACCESS_LOG_DROPPED, 1);
   }
 
   #restart(): ByteWriter {
@@ -135,13 +189,18 @@ export class AccessLog {
     return out;
   }
 
-  #addNames(entry: ServiceEntry): ServiceNames {
+  #namesOf(entry: ServiceEntry): ServiceNames {
+    const known = this.#names.get(entry);
+    if (known !== undefined) return known;
     const { namespace, name, tenant, uid } = entry;
-    const members = `","name":"access","namespace":${JSON.stringify(namespace)},"service":${JSON.stringify(name)}`;
+    const service = `"namespace":${JSON.stringify(namespace)},"service":${JSON.stringify(name)}`;
+    const members = `","name":"access","node":${JSON.stringify(this.#node)},${service}`;
     const names = {
       members: new TextEncoder().encode(members),
       tenant: tenant ?? uid,
       service: `${namespace}/${name}`,
+      refusalSecond: 0,
+      refusals: 0,
     };
     this.#names.set(entry, names);
     return names;
@@ -154,13 +213,15 @@ interface ServiceNames {
   readonly members: Uint8Array;
   readonly tenant: string;
   readonly service: string;
+  /** How many connections were refused in the last second with a refusal. */
+  refusalSecond: number;
+  refusals: number;
 }
 
 function isSampled({ requestsPerMillion }: AccessLogSettings): boolean {
   return requestsPerMillion >= MILLION || Math.random() * MILLION < requestsPerMillion;
 }
 
-const SECOND_MS = 1_000;
 const MILLISECONDS_AT = '2026-01-01T00:00:00.'.length;
 
 /** Returns times as RFC 3339 texts. The text of a second is made once. */

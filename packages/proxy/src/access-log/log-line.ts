@@ -1,5 +1,5 @@
 // The members of a line of the access log. The docs list them (docs/access-log.md).
-import type { Endpoint, NetworkSet } from '@weir/model/data-plane';
+import type { NetworkSet } from '@weir/model/data-plane';
 import type { AnswerReason } from '../http/current-request.ts';
 import { forwardedClientOf } from '../http/forwarded-client.ts';
 import { FIELD, type HeadFields } from '../http/h1/head-fields.ts';
@@ -8,6 +8,7 @@ import { asciiBytes, ByteWriter } from '../http/passes/byte-writer.ts';
 import type { ForwardedPeer } from '../http/passes/forwarded.ts';
 import { REQUEST_ID_BYTES } from '../http/passes/request-ids.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
+import type { SocketAddress } from '../transport/tcp-transport.ts';
 import type { LoggedRequest } from './access-log.ts';
 import { writeMs, writeText } from './json-writer.ts';
 
@@ -128,10 +129,11 @@ function writeReason(out: ByteWriter, { reason, isComplete, status }: LoggedRequ
   out.bytes(text);
 }
 
-/** The texts of addresses of endpoints, kept as long as the routes contain the endpoints. */
-const endpointAddresses = new WeakMap<Endpoint, Uint8Array>();
+/** The texts of addresses of endpoints and listeners, kept as long as the endpoints and listeners exist. */
+const endpointAddresses = new WeakMap<SocketAddress, Uint8Array>();
 
-function writeEndpoint(out: ByteWriter, endpoint: Endpoint): void {
+/** Writes `"ADDRESS:PORT"`. */
+export function writeEndpoint(out: ByteWriter, endpoint: SocketAddress): void {
   let address = endpointAddresses.get(endpoint);
   if (address === undefined) {
     address = asciiBytes(endpoint.address.includes(':') ? `[${endpoint.address}]` : endpoint.address);
@@ -221,11 +223,16 @@ function textsOf({ info, peer }: LoggedClient): ConnectionTexts {
 const CLIENT: Uint8Array = asciiBytes(',"client":"');
 const END_OF_OBJECT = 0x7d;
 
-function tlsText({ tls, serverName }: DownstreamInfo): Uint8Array {
-  if (tls === undefined) return NULL;
+/** Returns the value of the member `tls`. The version is null if the client's TLS does not end at this proxy. */
+export function tlsText({
+  tls,
+  hasClientHello,
+  serverName,
+}: Pick<DownstreamInfo, 'tls' | 'hasClientHello' | 'serverName'>): Uint8Array {
+  if (tls === undefined && !hasClientHello) return NULL;
   const name = new TextEncoder().encode(serverName ?? '');
   const out = new ByteWriter(new Uint8Array(MAX_HOST_BYTES * 6 + 100));
-  out.bytes(asciiBytes(`{"version":${JSON.stringify(tls.version)},"serverName":`));
+  out.bytes(asciiBytes(`{"version":${JSON.stringify(tls?.version ?? null)},"serverName":`));
   if (serverName === null) out.bytes(NULL);
   else writeText(out, name, { start: 0, end: name.length, maxBytes: MAX_HOST_BYTES });
   out.byte(END_OF_OBJECT);

@@ -114,4 +114,11 @@ export type RequestRefusal = (typeof REQUEST_REFUSALS)[number];
 
 /** How a connection ended. Every connection ends with exactly one outcome, and the outcome is counted. */
 export type Outcome = (typeof REFUSAL_OUTCOMES)[number] | (typeof OTHER_OUTCOMES)[number];
+const REFUSALS: ReadonlySet<string> = new Set(REFUSAL_OUTCOMES);
+
+/** Whether `weir_service_refused_total` counts the outcome. */
+export function isRefusal(outcome: Outcome): boolean {
+  return REFUSALS.has(outcome);
+}
+
 export const OUTCOMES: readonly Outcome[] = [...REFUSAL_OUTCOMES, ...OTHER_OUTCOMES];

@@ -73,6 +73,7 @@ export class UsageFlusher {
   #pendingResends = 1;
   /** Whether `writeJournal` has recorded the usage since the last `flush`. */
   #isRecorded = false;
+  #reportedAt: number | undefined;
   readonly #releasedSlots = new Map<string, number>();
   /** When the ledger last had all usage that was recorded, in milliseconds of the monotonic clock. */
   #completeAt: number;
@@ -90,6 +91,11 @@ export class UsageFlusher {
 
   get incarnation(): number | undefined {
     return this.#incarnation;
+  }
+
+  /** The last time (milliseconds since the epoch) at which the ledger had all recorded usage; undefined if there was none yet. */
+  get reportedAt(): number | undefined {
+    return this.#reportedAt;
   }
 
   /** The usage that the ledger has not acknowledged: the number of points, and since when the ledger lacks usage. */
@@ -120,8 +126,11 @@ export class UsageFlusher {
     this.#isRecorded = false;
     await this.#pastIncarnations.flush();
     const life = this.#incarnation ?? (await this.#beginIncarnation());
-    const recordedAt = this.#options.clock.monotonic();
-    if (await this.#send(life)) this.#completeAt = recordedAt;
+    const { clock } = this.#options;
+    const [recordedAt, now] = [clock.monotonic(), clock.now()];
+    if (!(await this.#send(life))) return;
+    this.#completeAt = recordedAt;
+    if (this.#pendingResends === 0) this.#reportedAt = now;
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { SessionRecord } from '../access-log/session-record.ts';
 import type { ResponseSource } from '../http/request-carrier.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { MAX_ASSUMED_BYTES, MAX_UNMEASURED_BYTES, type TenantBuffers } from '../limits/tenant-buffers.ts';
@@ -24,6 +25,8 @@ export abstract class CountedConnection implements SendingSession {
   protected readonly client: TcpStream;
   /** The counters of the Service to which this connection belongs. They stay the same even if the Service gets other counters later. */
   counters: Float64Array;
+  /** Undefined if this connection is not logged. */
+  protected record: SessionRecord | undefined;
   #byteCounters: Float64Array;
   /** The number of bytes that were written to the client's stream and are not counted as sent yet. */
   #uncountedBytes = 0;
@@ -52,7 +55,9 @@ export abstract class CountedConnection implements SendingSession {
     // The stream may also wait for bytes of a former session, which the client acknowledges first.
     const unacknowledged = Math.min(this.client.unacknowledgedBytes(), this.#uncountedBytes);
     if (unacknowledged !== this.#uncountedBytes) {
-      addToCounter(this.#byteCounters, SENT, this.#uncountedBytes - unacknowledged);
+      const sent = this.#uncountedBytes - unacknowledged;
+      addToCounter(this.#byteCounters, SENT, sent);
+      if (this.record !== undefined) this.record.sentBytes += sent;
       this.#uncountedBytes = unacknowledged;
       this.extendIdleDeadline();
     }

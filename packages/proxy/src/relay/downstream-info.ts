@@ -24,6 +24,8 @@ export interface DownstreamInfo {
   readonly uncountedBytes?: number;
   /** Whether an earlier session of the same Service has counted the connection; absent for no. */
   readonly isAlreadyCounted?: boolean;
+  /** When the connection was accepted, in milliseconds of `Turns.nowMs`; absent if the session starts at once. */
+  readonly acceptedAt?: number;
   /** The HTTP/2 connection, if it has begun before the session. Its first request comes next. */
   readonly http2?: Http2Connection;
 }

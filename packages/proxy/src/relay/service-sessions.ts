@@ -13,6 +13,8 @@ import type { SessionTerminator } from './session-terminator.ts';
 export interface CountedSessions {
   readonly sessions: SessionSet<Session> | Set<Session>;
   readonly counters: Float64Array;
+  /** The Service; absent while the Service of the sessions is not known. */
+  readonly entry?: ServiceEntry;
 }
 
 /** The open sessions of one Service. `entry` determines which suspensions apply to the sessions. */

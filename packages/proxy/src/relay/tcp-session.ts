@@ -1,6 +1,7 @@
 // Relays one client connection to an endpoint. Counts the bytes, and passes FIN on as FIN and RST as RST. The class is
 // long on purpose: each part that became a class of its own would cost one more object per connection.
 import type { EndpointStats } from '@weir/model/data-plane';
+import { startRecord } from '../access-log/session-record.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Direction } from '../limits/limiter-state.ts';
 import { SessionThrottle, type ThrottledReader } from '../limits/shaper.ts';
@@ -63,6 +64,9 @@ export class TcpSession extends CountedConnection implements StreamEvents, Sessi
     this.#throttle = new SessionThrottle(context.shaper, admission.limiters, this);
     this.#idleTicks = ticksFor(settings.idleTimeoutMs);
     this.#retryDeadline = context.wheel.now + ticksFor(settings.connectTimeoutMs) * CONNECT_RETRY_WINDOW;
+    this.record = startRecord(context.accessLog, upstream.service, info);
+    // The preread bytes of the client are counted already.
+    if (this.record !== undefined) this.record.receivedBytes = info.prereadBytes.length;
     addToCounter(counters, CONNECTIONS, 1);
     addToCounter(counters, ACTIVE, 1);
   }
@@ -105,6 +109,7 @@ export class TcpSession extends CountedConnection implements StreamEvents, Sessi
     try {
       this.#release();
       if (outcome !== 'completed') this.#resetStreams();
+      this.#log(outcome);
     } finally {
       // Nothing comes between these two lines: if the worker is terminated in between, the session counts twice, because
       // open sessions of a terminated worker count with the outcome `internal`.
@@ -251,6 +256,26 @@ export class TcpSession extends CountedConnection implements StreamEvents, Sessi
     this.endCounting();
   }
 
+  #log(outcome: Outcome): void {
+    const { record } = this;
+    if (record === undefined) return;
+    const { accessLog } = this.context;
+    const info = this.#downstreamInfo;
+    const connection = {
+      protocol: 'TCP',
+      client: record.client,
+      destination: info.destination,
+      info,
+      outcome,
+      receivedBytes: record.receivedBytes,
+      sentBytes: record.sentBytes,
+      durationMs: accessLog.now() - record.startedAt,
+      endpoint: this.#triedEndpoints.at(-1)?.endpoint,
+      attempts: this.#triedEndpoints.length,
+    } as const;
+    accessLog.endConnection(connection, this.#upstream.service.entry, this.counters);
+  }
+
   #resetStreams(): void {
     try {
       this.client.reset();
@@ -266,6 +291,7 @@ export class TcpSession extends CountedConnection implements StreamEvents, Sessi
 
   #sendToEndpoint(bytes: Uint8Array): void {
     addToCounter(this.counters, RECEIVED, bytes.length);
+    if (this.record !== undefined) this.record.receivedBytes += bytes.length;
     if (this.#endpointStream === undefined) return;
     this.addBufferedBytes(bytes.length);
     this.#endpointStream.write(bytes);

@@ -2,10 +2,13 @@
 // endpoint can distinguish clients by the source port, and an ICMP error reaches the flow whose datagram caused the
 // error.
 import { type EndpointStats, EXCLUDED } from '@weir/model/data-plane';
+import type { AccessLog } from '../access-log/access-log.ts';
+import { type SessionRecord, startRecord } from '../access-log/session-record.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { BandwidthLimiters, Shaper } from '../limits/shaper.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED, SENT } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
+import type { SocketAddress } from '../transport/tcp-transport.ts';
 import {
   NOT_SENT,
   type UdpEndpointSocket,
@@ -25,6 +28,9 @@ export interface FlowContext {
   readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
   readonly listener: UdpListenSocket;
+  /** The address of the listener. */
+  readonly destination: SocketAddress;
+  readonly accessLog: AccessLog;
   /** Called for the first datagram of each tick, in either direction. */
   onActivity(flow: UdpFlow): void;
   onEnded(flow: UdpFlow): void;
@@ -65,6 +71,8 @@ export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSoc
   /** The counters of this flow. They do not change, even if the Service gets other counters later. */
   readonly #counters: Float64Array;
   readonly #idleTicks: number;
+  /** Undefined if this flow is not logged. */
+  readonly #record: SessionRecord | undefined;
   #endpointStats: EndpointStats | undefined;
   #endpointSocket: UdpEndpointSocket | undefined;
   #triedEndpoints: EndpointStats[] = [];
@@ -87,6 +95,7 @@ export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSoc
     this.#context = context;
     this.#counters = counters;
     this.#idleTicks = ticksFor(upstream.route.settings.udpIdleTimeoutMs);
+    this.#record = startRecord(context.accessLog, upstream.service, { client });
     addToCounter(counters, CONNECTIONS, 1);
     addToCounter(counters, ACTIVE, 1);
     this.deadline = context.wheel.now + this.#idleTicks;
@@ -103,6 +112,7 @@ export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSoc
     if (this.#isEnded || this.upstream.service.isSuspended) return;
     this.#touch();
     addToCounter(this.#counters, RECEIVED, bytes.length);
+    if (this.#record !== undefined) this.#record.receivedBytes += bytes.length;
     // A UDP sender cannot be paused, so datagrams above the rate are dropped.
     if (!this.#bandwidth.in.tryTake(bytes.length)) return;
     if (!this.#isAnswered) this.#retain(bytes);
@@ -122,7 +132,9 @@ export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSoc
    * by then.
    */
   onSent(bytes: number): void {
-    if (!this.#isEnded) addToCounter(this.#counters, SENT, bytes);
+    if (this.#isEnded) return;
+    addToCounter(this.#counters, SENT, bytes);
+    if (this.#record !== undefined) this.#record.sentBytes += bytes;
   }
 
   /**
@@ -158,6 +170,7 @@ export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSoc
     // Sends the queued answers now, because `onSent` counts nothing after the end of the flow.
     this.#context.listener.flush();
     this.#isEnded = true;
+    const endpointStats = this.#endpointStats ?? this.#triedEndpoints.at(-1);
     try {
       this.#context.wheel.remove(this);
       this.upstream.service.sessions.delete(this);
@@ -165,10 +178,29 @@ export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSoc
       this.#admission.release();
       this.#context.onEnded(this);
       this.#leaveEndpoint();
+      this.#log(outcome, endpointStats);
     } finally {
       countOutcome(this.#counters, outcome);
       addToCounter(this.#counters, ACTIVE, -1);
     }
+  }
+
+  #log(outcome: Outcome, endpointStats: EndpointStats | undefined): void {
+    const record = this.#record;
+    if (record === undefined) return;
+    const { accessLog, destination } = this.#context;
+    const flow = {
+      protocol: 'UDP',
+      client: record.client,
+      destination,
+      outcome,
+      receivedBytes: record.receivedBytes,
+      sentBytes: record.sentBytes,
+      durationMs: accessLog.now() - record.startedAt,
+      endpoint: endpointStats?.endpoint,
+      attempts: this.#triedEndpoints.length,
+    } as const;
+    accessLog.endConnection(flow, this.upstream.service.entry, this.#counters);
   }
 
   #retain(bytes: Uint8Array): void {

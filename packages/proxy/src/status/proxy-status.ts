@@ -52,9 +52,14 @@ export class ProxyStatus {
   get heartbeat(): Heartbeat | undefined {
     const { flusher, settings } = this.#options;
     const { incarnation } = flusher;
-    return incarnation === undefined
-      ? undefined
-      : { ...this.#snapshot(), life: incarnation, sentAt: settings.clock.now() };
+    if (incarnation === undefined) return undefined;
+    const { reportedAt } = flusher;
+    return {
+      ...this.#snapshot(),
+      life: incarnation,
+      sentAt: settings.clock.now(),
+      ...(reportedAt !== undefined && { usageReportedAt: reportedAt }),
+    };
   }
 
   get view(): ProxySelfView {

@@ -125,7 +125,12 @@ export class RelayWorker {
       sealer: options.sealer,
       isDraining: false,
       drainIdleMs: 0,
-      accessLog: new AccessLog({ buffer, wallClock: options.wallClock }),
+      accessLog: new AccessLog({
+        node: options.node,
+        buffer,
+        now: () => options.transport.turns.nowMs,
+        wallClock: options.wallClock,
+      }),
       trustForwarded: compileNetworks(options.trustForwarded ?? []),
       writeForwarded: options.writeForwarded ?? false,
       onInternalError,

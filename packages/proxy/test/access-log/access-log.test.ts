@@ -39,6 +39,7 @@ test('writes one line per request with all members', async () => {
   assert.deepEqual(rest, {
     level: 'info',
     name: 'access',
+    node: 'a',
     namespace: 'shop',
     service: 'web',
     client: '127.0.0.1',

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { createMatcher, type Endpoint, type Route } from '@weir/model';
 import { UdpFlowListener, type UdpFlowListenerOptions } from '../../src/accept/udp-flow-listener.ts';
+import { AccessLog } from '../../src/access-log/access-log.ts';
+import { createLogFlag, LogBuffer } from '../../src/access-log/log-buffer.ts';
 import { AdmissionController } from '../../src/limits/admission.ts';
 import { Shaper } from '../../src/limits/shaper.ts';
 import { counterRow, createCounterBlock } from '../../src/metering/counters.ts';
@@ -52,6 +54,7 @@ export function setUpUdpFlows({
       wheel,
       shaper: new Shaper(),
       tenants,
+      accessLog: createAccessLog(),
       upstream: () => upstream,
       takeNewFlow: () => true,
       admit: (uid) => admission.admit(uid),
@@ -66,6 +69,12 @@ export function setUpUdpFlows({
   );
   const openFlows = (): string[] => [...upstream.service.sessions].map((flow) => nameOf(flow as UdpFlow)).sort();
   return { listener, wheel, counters, openFlows };
+}
+
+/** An access log whose lines go nowhere. */
+function createAccessLog(): AccessLog {
+  const buffer = new LogBuffer({ flag: createLogFlag(), send: () => undefined });
+  return new AccessLog({ node: 'a', buffer, now: () => 0 });
 }
 
 const silentTransport: UdpTransport = {

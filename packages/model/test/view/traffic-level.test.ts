@@ -5,7 +5,8 @@ import {
   NO_NOTICES,
   type ServiceView,
   serviceViewsFor,
-  trafficExhaustedMessage,
+  trafficLevelOf,
+  trafficMessage,
   translate,
   type UsageNotices,
   withNotices,
@@ -52,11 +53,22 @@ describe('a Service whose tenant has used up its month', () => {
     assert.equal(withNotices(view, NO_NOTICES), view);
   });
 
+  test('reaches the levels 80 % and 100 % of its limit', () => {
+    const levels = [799, 800, 999, 1_000].map((bytes) => trafficLevelOf({ trafficPerMonth: 1_000 }, bytes));
+    assert.deepEqual(levels, ['below', '80%', '80%', '100%']);
+    assert.equal(trafficLevelOf({}, 1e15), 'below');
+  });
+
   test('has a message with the limit, the effect on its Services, and the policy to ask for', () => {
     const tenant = { name: 'shop', policy: 'shops', limits: { trafficPerMonth: 1_000 } };
+    const now = Date.parse('2027-01-31T22:00:00Z');
     assert.match(
-      trafficExhaustedMessage(tenant),
-      /^tenant "shop" has used up its trafficPerMonth of 1000 bytes; its Services are still served, .* in TenantPolicy "shops"$/,
+      trafficMessage(tenant, '100%', now),
+      /^tenant "shop" has used up its trafficPerMonth of 1000 bytes \(100 %\); its Services are still served, .* in TenantPolicy "shops"$/,
+    );
+    assert.match(
+      trafficMessage(tenant, '80%', now),
+      /has used at least 800 bytes \(80 %\) of its trafficPerMonth of 1000 bytes; .*; the count starts again at 2027-02-01T00:00:00Z;/,
     );
   });
 });

@@ -1,0 +1,92 @@
+import { type RuleEvent, ruleEventText, type Tenant, truncateMessage } from '@weir/model';
+import { WEIR_API_VERSION } from '../kubernetes/kube-api.ts';
+import { type EventSubject, type EventToWrite, type EventWriter, eventNameFor } from '../status/event-writer.ts';
+import type { SourceSnapshot } from '../watch/source.ts';
+
+/** What a rule began or ended to do to a tenant. */
+export interface RuleNotice {
+  readonly event: RuleEvent;
+  readonly tenant: Tenant;
+}
+
+/** Shows users what rules do. */
+export interface RuleReporter {
+  report(notices: readonly RuleNotice[], snapshot: SourceSnapshot): void;
+}
+
+/** The maximum number of namespaces of a tenant that get an Event about one notice. */
+const MAX_NOTIFIED_NAMESPACES = 20;
+/** The maximum number of notices that wait for the API server. Further notices are in the log only. */
+const MAX_WAITING_NOTICES = 200;
+
+/** Writes Events about rules: at the TenantPolicy, and at the namespaces in which the tenant has Services. */
+export class RuleEvents implements RuleReporter {
+  readonly #events: Pick<EventWriter, 'write' | 'keepOnly'>;
+  #waiting = 0;
+  #written: Promise<unknown> = Promise.resolve();
+
+  constructor(events: Pick<EventWriter, 'write' | 'keepOnly'>) {
+    this.#events = events;
+  }
+
+  report(notices: readonly RuleNotice[], snapshot: SourceSnapshot): void {
+    if (notices.length > 0) this.#events.keepOnly(() => true);
+    for (const notice of notices) {
+      if (this.#waiting >= MAX_WAITING_NOTICES) return;
+      this.#waiting += 1;
+      const newEvents = ruleEventsFor(notice, snapshot);
+      this.#written = this.#written
+        .then(() => this.#events.write({ newEvents, persistentEvents: [], currentEvents: () => newEvents }))
+        .finally(() => {
+          this.#waiting -= 1;
+        });
+    }
+  }
+
+  /** Resolves once the Events of all notices so far are written or have failed. */
+  async close(): Promise<void> {
+    await this.#written;
+  }
+}
+
+const REASONS = { Notify: 'RuleNotifies', Throttle: 'RuleThrottles', Suspend: 'RuleSuspends' } as const;
+
+/** Returns the Events about one notice. */
+export function ruleEventsFor(
+  { event, tenant }: RuleNotice,
+  { policies, namespaces, services }: Pick<SourceSnapshot, 'policies' | 'namespaces' | 'services'>,
+): readonly EventToWrite[] {
+  const isBegin = event.kind === 'begin';
+  const reason = isBegin ? REASONS[event.record.action] : 'RuleEnded';
+  const type = isBegin ? 'Warning' : 'Normal';
+  const note = truncateMessage(ruleEventText(event, tenant));
+  const eventFor = (namespace: string, regarding: EventSubject): EventToWrite => ({
+    name: eventNameFor(regarding.uid, reason, note),
+    namespace,
+    regarding,
+    type,
+    reason,
+    note,
+  });
+  const policy = policies.find(({ name }) => name === tenant.policy);
+  const withServices = new Set(services.map(({ namespace }) => namespace));
+  const notified = namespaces
+    .filter(({ name }) => tenant.namespaces.includes(name) && withServices.has(name))
+    .slice(0, MAX_NOTIFIED_NAMESPACES);
+  return [
+    // Events about objects without a namespace belong into the namespace "default".
+    ...(policy === undefined
+      ? []
+      : [
+          eventFor('default', {
+            apiVersion: WEIR_API_VERSION,
+            kind: 'TenantPolicy',
+            name: policy.name,
+            uid: policy.uid,
+          }),
+        ]),
+    ...notified.map(({ name, uid }) =>
+      eventFor(name, { apiVersion: 'v1', kind: 'Namespace', namespace: name, name, uid }),
+    ),
+  ];
+}

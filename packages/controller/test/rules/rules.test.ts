@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import {
+  entriesOf,
+  minuteOf,
+  type Rule,
+  type SliceObject,
+  type Suspension,
+  type TenantEntry,
+  type TenantPolicyObject,
+  UNRESTRICTED_POLICY,
+  ZERO_COUNTERS,
+} from '@weir/model';
+import type { ManualClock } from '@weir/runtime';
+import type { MemoryStore } from '@weir/store';
+import { type RuleNotice, ruleEventsFor } from '../../src/rules/rule-events.ts';
+import { heartbeat, startControllerHarness } from '../fixtures/controller-harness.ts';
+import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
+
+const SLICE: SliceObject = {
+  uid: 'uid-slice',
+  namespace: 'shop',
+  name: 'web-1',
+  labels: {},
+  annotations: {},
+  createdAt: null,
+  serviceName: 'web',
+  addressType: 'IPv4',
+  ports: [{ name: null, port: 8080, protocol: 'TCP' }],
+  endpoints: [{ addresses: ['10.9.0.1'], zone: null, ready: true, serving: true, terminating: false }],
+};
+
+const THROTTLE: Rule = {
+  name: 'egress',
+  metric: 'outBitsPerSecond',
+  above: 80_000,
+  forMs: 20_000,
+  action: 'Throttle',
+  throttleTo: 70_000,
+  durationMs: null,
+};
+const SUSPEND: Rule = { ...THROTTLE, name: 'stop', action: 'Suspend', throttleTo: null, durationMs: 120_000 };
+
+const policyWith = (...rules: readonly Rule[]): TenantPolicyObject => ({
+  uid: 'uid-policy',
+  name: 'shops',
+  labels: {},
+  annotations: {},
+  createdAt: null,
+  spec: { ...UNRESTRICTED_POLICY, limits: { outBitsPerSecond: 1_000_000 }, rules },
+});
+
+const SHOP = { uid: 'uid-shop', name: 'shop', labels: {}, annotations: {}, createdAt: null };
+
+interface Fleet {
+  readonly store: MemoryStore;
+  readonly clock: ManualClock;
+  readonly source: FakeSource;
+  readonly notices: RuleNotice[];
+  /** Lets the proxy send bytes at a rate for a number of seconds. A silent proxy sends heartbeats, but reports no usage. */
+  pass(seconds: number, load: { readonly bitsPerSecond: number; readonly isSilent?: boolean }): Promise<void>;
+  tenant(): Promise<TenantEntry | undefined>;
+  suspensions(): Promise<readonly Suspension[]>;
+  kinds(): readonly string[];
+  close(): Promise<void>;
+}
+
+async function startFleet(
+  context: TestContext,
+  rules: readonly Rule[],
+  existing?: Pick<Fleet, 'store' | 'clock'>,
+): Promise<Fleet> {
+  const source = new FakeSource({
+    namespaces: [SHOP],
+    nodes: [nodeObject('a', '10.0.0.1')],
+    services: [serviceObject('web', { annotations: { 'weir.dev/nodes': '1' } })],
+    slices: [SLICE],
+    policies: [policyWith(...rules)],
+  });
+  const notices: RuleNotice[] = [];
+  const ruleReporter = { report: (all: readonly RuleNotice[]) => void notices.push(...all) };
+  const { store, clock, controller, advance } = await startControllerHarness(context, {
+    ...(existing && { store: existing.store, clock: existing.clock }),
+    source,
+    ruleReporter,
+  });
+  let sentBytes = 0;
+  let reportedAt = clock.now();
+  const slot = { service: 'uid-web', tenant: 'shop', namespace: 'shop', name: 'web' };
+  const report = (): Promise<unknown> => {
+    const point = { minute: minuteOf(clock.now()), counters: { ...ZERO_COUNTERS, sentBytes } };
+    return store.usage.flush({ node: 'a', life: 1, slots: [{ ...slot, points: [point] }] });
+  };
+  return {
+    store,
+    clock,
+    source,
+    notices,
+    async pass(seconds, { bitsPerSecond, isSilent = false }) {
+      for (let second = 0; second < seconds; second += 1) {
+        sentBytes += bitsPerSecond / 8;
+        if (!isSilent) {
+          await report();
+          reportedAt = clock.now();
+        }
+        await store.heartbeats.record(
+          heartbeat('a', ['uid-web'], { sentAt: clock.now(), usageReportedAt: reportedAt }),
+        );
+        await advance(1_000);
+      }
+    },
+    async tenant() {
+      const { table } = (await store.table.read()) ?? assert.fail('no table');
+      return entriesOf(table, 'tenant').find(({ name }) => name === 'shop');
+    },
+    suspensions: async () => (await store.suspensions.read()).suspensions,
+    close: () => controller.close(),
+    kinds: () => notices.map(({ event }) => event.kind),
+  };
+}
+
+describe('a rule with action Throttle', () => {
+  test('lowers the limit in the table until the rate was low for a minute', async (context) => {
+    const fleet = await startFleet(context, [THROTTLE]);
+    await fleet.pass(15, { bitsPerSecond: 120_000 });
+    assert.equal((await fleet.tenant())?.limits.outBitsPerSecond, 1_000_000);
+    await fleet.pass(25, { bitsPerSecond: 120_000 });
+    const throttled = await fleet.tenant();
+    assert.deepEqual(
+      [throttled?.limits.outBitsPerSecond, throttled?.policyLimits?.outBitsPerSecond],
+      [70_000, 1_000_000],
+    );
+    assert.deepEqual(
+      throttled?.rules?.map(({ rule, phase, until }) => [rule, phase, until]),
+      [['egress', 'acting', null]],
+    );
+    await fleet.pass(90, { bitsPerSecond: 68_000 });
+    assert.equal((await fleet.tenant())?.limits.outBitsPerSecond, 70_000, 'holds while clients use 68 kbit/s of 80');
+    await fleet.pass(90, { bitsPerSecond: 8_000 });
+    assert.deepEqual(
+      [(await fleet.tenant())?.limits.outBitsPerSecond, (await fleet.tenant())?.rules],
+      [1_000_000, undefined],
+    );
+    assert.deepEqual(fleet.kinds(), ['begin', 'calm']);
+  });
+
+  test('does not act while the ledger lacks the usage of a proxy', async (context) => {
+    const fleet = await startFleet(context, [THROTTLE]);
+    for (let round = 0; round < 4; round += 1) {
+      await fleet.pass(15, { bitsPerSecond: 120_000 });
+      await fleet.pass(10, { bitsPerSecond: 120_000, isSilent: true });
+    }
+    assert.deepEqual(fleet.kinds(), []);
+    await fleet.pass(40, { bitsPerSecond: 120_000 });
+    assert.deepEqual(fleet.kinds(), ['begin']);
+  });
+
+  test('goes on in the next controller, and ends when the policy changes', async (context) => {
+    const first = await startFleet(context, [THROTTLE]);
+    await first.pass(45, { bitsPerSecond: 120_000 });
+    await first.close();
+    const second = await startFleet(context, [THROTTLE], first);
+    assert.equal((await second.tenant())?.limits.outBitsPerSecond, 70_000);
+    await second.pass(10, { bitsPerSecond: 120_000 });
+    assert.deepEqual([(await second.tenant())?.limits.outBitsPerSecond, second.kinds()], [70_000, []]);
+    second.source.set({ policies: [policyWith({ ...THROTTLE, throttleTo: 50_000 })] });
+    await second.pass(10, { bitsPerSecond: 8_000 });
+    assert.equal((await second.tenant())?.limits.outBitsPerSecond, 1_000_000);
+  });
+});
+
+describe('a rule with action Suspend', () => {
+  test('suspends the tenant for the duration, and names rule and figures', async (context) => {
+    const fleet = await startFleet(context, [SUSPEND]);
+    await fleet.pass(40, { bitsPerSecond: 120_000 });
+    const [suspension] = await fleet.suspensions();
+    assert.deepEqual(suspension?.target, { kind: 'tenant', tenant: 'shop' });
+    assert.match(suspension?.rule ?? '', /^stop: 120 kbit\/s out for 20s, above 80 kbit\/s$/);
+    assert.match(suspension?.message ?? '', /^rule "stop" of TenantPolicy "shops" suspends tenant "shop" until \d{4}-/);
+    await fleet.pass(130, { bitsPerSecond: 0 });
+    assert.deepEqual(
+      [await fleet.suspensions(), (await fleet.tenant())?.rules, fleet.kinds()],
+      [[], undefined, ['begin', 'expired']],
+    );
+  });
+
+  test('does not suspend again after a user ended the Suspension, until the rate was low once', async (context) => {
+    const fleet = await startFleet(context, [SUSPEND]);
+    await fleet.pass(40, { bitsPerSecond: 120_000 });
+    const [suspension] = await fleet.suspensions();
+    await fleet.store.suspensions.remove(suspension?.uid ?? '');
+    await fleet.pass(120, { bitsPerSecond: 120_000 });
+    assert.deepEqual([await fleet.suspensions(), fleet.kinds()], [[], ['begin', 'released']]);
+    await fleet.pass(30, { bitsPerSecond: 8_000 });
+    await fleet.pass(60, { bitsPerSecond: 120_000 });
+    assert.deepEqual([(await fleet.suspensions()).length, fleet.kinds()], [1, ['begin', 'released', 'begin']]);
+  });
+});
+
+test('a rule with action Notify says when another action would begin and end, at the policy and in the namespaces', async (context) => {
+  const fleet = await startFleet(context, [{ ...THROTTLE, action: 'Notify', throttleTo: null }]);
+  await fleet.pass(45, { bitsPerSecond: 120_000 });
+  assert.equal((await fleet.tenant())?.limits.outBitsPerSecond, 1_000_000);
+  await fleet.pass(90, { bitsPerSecond: 0 });
+  const events = fleet.notices.map((notice) => ruleEventsFor(notice, fleet.source.snapshot()));
+  assert.deepEqual(
+    events.map((each) => each.map(({ namespace, regarding, reason }) => [namespace, regarding.kind, reason])),
+    [
+      [
+        ['default', 'TenantPolicy', 'RuleNotifies'],
+        ['shop', 'Namespace', 'RuleNotifies'],
+      ],
+      [
+        ['default', 'TenantPolicy', 'RuleEnded'],
+        ['shop', 'Namespace', 'RuleEnded'],
+      ],
+    ],
+  );
+  assert.match(
+    events[0]?.[0]?.note ?? '',
+    /^rule "egress" of TenantPolicy "shops": tenant "shop" has 120 kbit\/s out for 20s, above 80 kbit\/s; action Throttle or Suspend would begin now$/,
+  );
+  assert.match(events[1]?.[0]?.note ?? '', /would end now, because the rate is below 64 kbit\/s$/);
+});
