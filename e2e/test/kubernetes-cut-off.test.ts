@@ -17,7 +17,7 @@ const GAME_PORT = 25565;
 
 const requirement = { ...requireProgram('redis', 'kubernetes'), ...insideNamespace({ addresses: ALL_ADDRESSES }) };
 
-describe('a cut-off', { ...requirement, timeout: 300_000 }, () => {
+describe('a cut-off', { ...requirement, timeout: 600_000 }, () => {
   let fleet: Fleet;
   let pods: Pods;
   /** The path from `node-3` to Redis. */
