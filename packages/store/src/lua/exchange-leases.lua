@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Records what a member (an incarnation of a proxy) holds and needs of fleet-wide limits, and grants what the other members do not hold.
 -- KEYS: lease-open, lease-members, then the leases
 -- ARGV: member; sequence of the exchange; 1 if shares may be raised, else 0; registration, maximum gap and maximum silence in ms; then
