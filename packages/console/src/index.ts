@@ -12,3 +12,4 @@ export { type StoreSuspensionWriterOptions, storeSuspensionWriter } from './susp
 export type { SuspensionAuditItem, SuspensionItem } from './suspensions/suspension-item.ts';
 export type { SuspensionRequest, SuspensionWriter } from './suspensions/suspension-writer.ts';
 export type { UsageItem } from './usage/usage-items.ts';
+export type { UsageSeriesItem } from './usage/usage-series.ts';

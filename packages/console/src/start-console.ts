@@ -29,6 +29,7 @@ import { openApiOptionsFor } from './api/schemas.ts';
 import { serviceRoutes } from './api/service-routes.ts';
 import { suspensionRoutes } from './api/suspension-routes.ts';
 import { tenantRoutes } from './api/tenant-routes.ts';
+import { usageSeriesRoutes } from './api/usage-series-routes.ts';
 import { FleetWatch } from './fleet/fleet-watch.ts';
 import { createConsoleServer, OpenSockets, type TlsOptions } from './http-server.ts';
 import { RateSampler } from './rates/rate-sampler.ts';
@@ -156,6 +157,7 @@ function createApp(context: RouteContext, encryption: TlsOptions | undefined): F
   app.register(async (routes) => {
     serviceRoutes(routes, context);
     tenantRoutes(routes, context);
+    usageSeriesRoutes(routes, context);
     fleetRoutes(routes, context);
     suspensionRoutes(routes, context);
     liveRoutes(routes, context);

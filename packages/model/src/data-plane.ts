@@ -95,3 +95,4 @@ export * from './usage/limit-refusals.ts';
 export * from './usage/other-services.ts';
 export * from './usage/period.ts';
 export * from './usage/report.ts';
+export * from './usage/series.ts';

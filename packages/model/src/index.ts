@@ -35,6 +35,7 @@ export { isIgnored, isOwned } from './translate/owned-services.ts';
 export { type Tenant, tenancyFor } from './translate/tenancy.ts';
 export { type ServiceStatus, type Translation, translate } from './translate/translate.ts';
 export { Translator, type TranslatorOutput } from './translate/translator.ts';
+export * from './usage/series-plan.ts';
 export { type Condition, truncateMessage } from './view/condition.ts';
 export * from './view/fleet-state.ts';
 export { NodeSilence } from './view/node-silence.ts';

@@ -31,4 +31,3 @@ export { openRedisStore, type RedisStoreOptions } from './redis/open-redis-store
 export { REDIS_SETTINGS, redisAccessFrom, withRedisAccess } from './redis/redis-settings.ts';
 export { addStoreMetrics } from './store-metrics.ts';
 export { isSuspension } from './suspension-codec.ts';
-export { PERIOD_LENGTHS, type PeriodLength } from './usage-periods.ts';

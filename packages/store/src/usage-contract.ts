@@ -1,8 +1,11 @@
 // The part of the contract between the processes that is about usage.
-import type { Counters, UsagePeriod, UsageReport, UsageRow } from '@weir/model/data-plane';
+import type { Counters, SeriesLength, UsagePeriod, UsageReport, UsageRow } from '@weir/model/data-plane';
 import type { PeriodLength } from './usage-periods.ts';
 
-/** The ledger of usage by tenant and Service. Keeps minutes for 2 hours, hours for 8 days, days for 400 days, months forever. */
+/**
+ * The ledger of usage by tenant and Service. Keeps minutes for 2 days, hours for 60 days, days for two years (`KEPT_POINTS`), and months
+ * forever.
+ */
 export interface UsageStore {
   /**
    * Adds the increase of each counter since the last report of the same incarnation to the periods of the report's points. Counts each
@@ -14,6 +17,8 @@ export interface UsageStore {
   rows(period: UsagePeriod, tenant?: string): Promise<readonly UsageRow[]>;
   /** Returns the periods of one length in which a tenant has usage, ascending. */
   periods(tenant: string, length: PeriodLength): Promise<readonly UsagePeriod[]>;
+  /** Returns the points of a series in a range of time, ascending. A point without usage is missing. */
+  series(query: SeriesQuery): Promise<readonly SeriesPoint[]>;
   /** Returns the argument for `seed`: the rows of the given months, all bases and all folded incarnations, read at one moment. */
   exportSeed(months: readonly UsagePeriod[]): Promise<UsageSeed>;
   /**
@@ -33,7 +38,7 @@ export interface UsageStore {
   seed(seed: UsageSeed): Promise<'seeded' | 'already'>;
   /**
    * Adds the usage of every Service that has been gone for `GONE_SERVICE_TTL_MS` to the row of other Services of its namespace and tenant,
-   * in each month and day, and forgets the Service. The totals of the tenant do not change. `existing` has the uids of all Services that
+   * in each period, and forgets the Service. The totals of the tenant do not change. `existing` has the uids of all Services that
    * exist; `now` is in milliseconds since the Unix epoch. A Service counts as gone since the first call without its uid.
    */
   foldGoneServices(existing: ReadonlySet<string>, now: number): Promise<void>;
@@ -41,6 +46,22 @@ export interface UsageStore {
   reportedInFull(): Promise<readonly Incarnation[]>;
   /** Refuses all later reports of incarnation `life` and lower incarnations of the node, and deletes the bases of these incarnations. */
   fold(node: string, life: number): Promise<void>;
+}
+
+export interface SeriesQuery {
+  readonly tenant: string;
+  /** The uid of a Service, or the uid of other Services. If undefined, the points have the usage of the whole tenant. */
+  readonly service?: string | undefined;
+  readonly length: SeriesLength;
+  /** The points that begin at or after `from` and before `until`, in whole minutes since the Unix epoch. */
+  readonly from: number;
+  readonly until: number;
+}
+
+export interface SeriesPoint {
+  /** The begin of the point in whole minutes since the Unix epoch. */
+  readonly minute: number;
+  readonly counters: Counters;
 }
 
 export type FlushResult =

@@ -1,59 +1,67 @@
-import { periodsOf, type UsagePeriod } from '@weir/model/data-plane';
+// The periods of the ledger. Months are kept forever. Minutes, hours and days are the points of series, which are stored in blocks.
+import { KEPT_POINTS, MINUTES_PER_POINT, periodsOf, type SeriesLength, type UsagePeriod } from '@weir/model/data-plane';
 
-export const PERIOD_LENGTHS = ['minute', 'hour', 'day', 'month'] as const;
-export type PeriodLength = (typeof PERIOD_LENGTHS)[number];
+export type PeriodLength = SeriesLength | 'month';
 
 const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 
-const LENGTH_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS };
-/** How long usage is kept after its period has ended. The object has no field for months, because months are kept forever. */
-const RETENTION_MS = { minute: 2 * HOUR_MS, hour: 8 * DAY_MS, day: 400 * DAY_MS };
+/**
+ * The number of points in a block. All points of a block expire together, when the retention of the last point ends. `points.lua` has the
+ * same number.
+ */
+export const POINTS_PER_BLOCK = 120;
 
-/** A period of usage and the end of its retention. */
-export interface KeptPeriod {
-  readonly length: PeriodLength;
-  readonly period: UsagePeriod;
-  /** The end of the retention in milliseconds since the Unix epoch; null if the period is kept forever. */
-  readonly keptUntil: number | null;
+/** A point of a series: the whole minutes, hours or days since the Unix epoch. */
+export interface PointPosition {
+  readonly length: SeriesLength;
+  readonly index: number;
 }
 
-/** Returns the minute, hour, day and month that contain `minute` (whole minutes since the Unix epoch). */
-export function keptPeriodsFor(minute: number): readonly KeptPeriod[] {
-  const periods = periodsOf(minute);
-  return PERIOD_LENGTHS.map((length) => {
-    if (length === 'month') return { length, period: periods.month, keptUntil: null };
-    const end = (Math.floor((minute * MINUTE_MS) / LENGTH_MS[length]) + 1) * LENGTH_MS[length];
-    return { length, period: periods[length], keptUntil: end + RETENTION_MS[length] };
-  });
+/** Returns the position of the point that contains `minute` (whole minutes since the Unix epoch). */
+export function pointAt(length: SeriesLength, minute: number): PointPosition {
+  return { length, index: Math.floor(minute / MINUTES_PER_POINT[length]) };
+}
+
+export function blockOf({ index }: PointPosition): number {
+  return Math.floor(index / POINTS_PER_BLOCK);
+}
+
+/** Returns the end of a block's retention in milliseconds since the Unix epoch. */
+export function blockKeptUntil(length: SeriesLength, block: number): number {
+  return ((block + 1) * POINTS_PER_BLOCK + KEPT_POINTS[length]) * MINUTES_PER_POINT[length] * MINUTE_MS;
 }
 
 /**
- * Returns all periods of one length that may have usage at `now` (milliseconds since the Unix epoch), ascending. Includes two future
- * periods, because the clocks of proxies differ. Months are excluded, because they are kept forever.
+ * Returns all blocks of one length that may have usage at `now` (milliseconds since the Unix epoch), ascending. Includes a future block,
+ * because the clocks of proxies differ.
  */
-export function periodsKeptAt(now: number, length: Exclude<PeriodLength, 'month'>): readonly UsagePeriod[] {
-  const step = LENGTH_MS[length];
-  const last = Math.floor(now / step) + 2;
-  const count = RETENTION_MS[length] / step + 4;
-  const starts = Array.from({ length: count }, (_, index) => last - count + 1 + index);
-  return starts.map((start) => periodsOf((start * step) / MINUTE_MS)[length]);
+export function blocksKeptAt(now: number, length: SeriesLength): readonly number[] {
+  const last = Math.floor(now / MINUTE_MS / MINUTES_PER_POINT[length] / POINTS_PER_BLOCK) + 1;
+  const count = Math.ceil(KEPT_POINTS[length] / POINTS_PER_BLOCK) + 2;
+  return Array.from({ length: count }, (_, index) => last - count + 1 + index);
+}
+
+/** Returns the period (UTC) of a point. */
+export function periodAt({ length, index }: PointPosition): UsagePeriod {
+  return periodsOf(index * MINUTES_PER_POINT[length])[length];
+}
+
+/** Returns the position of a minute, hour or day such as `2026-11-22T17:05`; undefined for a month. */
+export function positionOf(period: UsagePeriod): PointPosition | undefined {
+  const length = lengthOf(period);
+  if (length === 'month') return undefined;
+  const start = Date.parse({ day: `${period}T00:00Z`, hour: `${period}:00Z`, minute: `${period}Z` }[length]);
+  return pointAt(length, start / MINUTE_MS);
+}
+
+/** Returns the month that contains a period. */
+export function monthOfPeriod(period: UsagePeriod): UsagePeriod {
+  return period.slice(0, 'YYYY-MM'.length);
 }
 
 /** Returns the length of a period such as `2026-11`, `2026-11-22`, `2026-11-22T17` or `2026-11-22T17:05`. */
-export function lengthOf(period: UsagePeriod): PeriodLength {
+function lengthOf(period: UsagePeriod): PeriodLength {
   if (period.length === 7) return 'month';
   if (period.length === 10) return 'day';
   return period.length === 13 ? 'hour' : 'minute';
-}
-
-/**
- * Returns the end of a period's retention in milliseconds since the Unix epoch, or null if the period is kept forever.
- */
-export function keptUntil(period: UsagePeriod): number | null {
-  const length = lengthOf(period);
-  if (length === 'month') return null;
-  const start = Date.parse({ day: `${period}T00:00Z`, hour: `${period}:00Z`, minute: `${period}Z` }[length]);
-  return start + LENGTH_MS[length] + RETENTION_MS[length];
 }

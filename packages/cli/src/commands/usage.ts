@@ -1,4 +1,5 @@
 import type { UsageItem } from '@weir/console';
+import { UsageError } from '@weir/runtime';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ItemList } from '../client/responses.ts';
 import { clientFor, type ServerOptions, serverOption } from '../client/server-options.ts';
@@ -6,32 +7,44 @@ import type { CommandContext } from '../command-context.ts';
 import { bytesText, countText, percentText, shareText } from '../output/amounts.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 import { tableText } from '../output/table.ts';
+import { isSeriesRequested, printUsageSeries, type SeriesOptions, seriesOptions } from './usage-series.ts';
 
 const EXAMPLES = `
 Examples:
   weir usage                             the current month, by tenant and Service
   weir usage shop --month 2026-01        one tenant in one month (UTC)
   weir usage -o json                     exact bytes and requests by code class, for billing
+  weir usage shop --since 7d --step 1h   one tenant, hour by hour
+  weir usage shop/web --since 2h --step 1m
+                                         one Service, minute by minute
 
 IN counts the bytes that clients sent (receivedBytes), OUT the bytes that clients received (sentBytes).
-5XX is the share of the HTTP requests that were answered with a status of 500 to 599.`;
+5XX is the share of the HTTP requests that were answered with a status of 500 to 599. REFUSED counts connections, UDP flows and
+HTTP requests that were refused.`;
 
-interface UsageOptions extends ServerOptions {
+interface UsageOptions extends ServerOptions, SeriesOptions {
   readonly month?: string;
   readonly output: OutputFormat;
 }
 
 export function addUsage(program: Command, { terminal }: CommandContext): void {
-  program
+  const command = program
     .command('usage')
-    .description('show bytes, connections and requests of a month, and the monthly traffic limit')
-    .argument('[tenant]', 'show only this tenant')
-    .addOption(new Option('--month <yyyy-mm>', 'month in UTC (default: the current month)').argParser(parseMonth))
+    .description(
+      'show bytes, connections and requests of a month, and the monthly traffic limit; or a series over time',
+    )
+    .argument('[tenant]', 'show only this tenant; of a series also NAMESPACE/SERVICE')
+    .addOption(new Option('--month <yyyy-mm>', 'month in UTC (default: the current month)').argParser(parseMonth));
+  for (const option of seriesOptions()) command.addOption(option);
+  command
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', EXAMPLES)
     .action(async (tenant: string | undefined, options: UsageOptions) => {
       const client = clientFor(terminal, options);
+      if (isSeriesRequested(options)) return printUsageSeries({ terminal, client, target: tenant, options });
+      if (tenant?.includes('/'))
+        throw new UsageError(`"${tenant}" is not a tenant; for a Service, add --since or --step`);
       const data = await client.get<ItemList<UsageItem>>('/api/v1/usage', { tenant, month: options.month });
       printResult(terminal, options.output, { data, table: () => usageText(data.items) });
     });

@@ -1,4 +1,5 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+import { DEFAULT_USAGE_STEP, USAGE_STEPS } from '@weir/model';
 import type { Authenticator } from '../access/authenticator.ts';
 import { TOKEN_AUDIENCE } from '../access/token-reviews.ts';
 import { SERIES_STEPS } from '../usage/tenant-series.ts';
@@ -48,6 +49,19 @@ export const seriesStepSchema: object = {
   enum: SERIES_STEPS,
   default: 'minute',
   description: `one of ${SERIES_STEPS.join(', ')}`,
+};
+
+export const usageStepSchema: object = {
+  type: 'string',
+  enum: USAGE_STEPS,
+  default: DEFAULT_USAGE_STEP,
+  description: `one of ${USAGE_STEPS.join(', ')}`,
+};
+
+export const timeSchema: object = {
+  type: 'string',
+  maxLength: 64,
+  description: 'a duration before now such as 7d, a day as YYYY-MM-DD (UTC), or a time such as 2030-01-31T18:00:00Z',
 };
 
 /**

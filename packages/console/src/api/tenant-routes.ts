@@ -109,6 +109,6 @@ function tenantSuspensionFor(suspensions: readonly Suspension[], tenant: string,
   return found === undefined ? null : suspensionItemFor(found, now);
 }
 
-function unknownTenantError(name: string): ApiError {
+export function unknownTenantError(name: string): ApiError {
   return new ApiError('NotFound', `no tenant "${name}" in this fleet; \`weir get tenants\` lists the tenants`);
 }

@@ -1,4 +1,4 @@
-import { addCounters, type Counters, minuteOf, periodsOf, type UsagePeriod, ZERO_COUNTERS } from '@weir/model';
+import { type Counters, MINUTES_PER_POINT, minuteOf, periodsOf, type UsagePeriod, ZERO_COUNTERS } from '@weir/model';
 import type { UsageStore } from '@weir/store';
 
 export interface SeriesItem extends Counters {
@@ -11,39 +11,25 @@ export async function readTenantSeries(
   tenant: string,
   { step, now }: { readonly step: SeriesStep; readonly now: number },
 ): Promise<SeriesItem[]> {
-  const periods = seriesPeriodsFor(now, step);
-  const periodsWithTraffic = new Set(await usage.periods(tenant, step));
-  return Promise.all(
-    periods.map(async (period) => ({
-      period,
-      ...(periodsWithTraffic.has(period) ? await countersIn(usage, tenant, period) : ZERO_COUNTERS),
-    })),
-  );
-}
-
-async function countersIn(usage: UsageStore, tenant: string, period: UsagePeriod): Promise<Counters> {
-  const rows = await usage.rows(period, tenant);
-  return rows.reduce((total, row) => addCounters(total, row.counters), ZERO_COUNTERS);
+  const until = minuteOf(now) + 1;
+  const from = until - SERIES_POINTS[step] * MINUTES_PER_POINT[step];
+  const points = await usage.series({ tenant, length: step, from, until });
+  const countersByPeriod = new Map(points.map(({ minute, counters }) => [periodsOf(minute)[step], counters]));
+  return seriesPeriodsFor(now, step).map((period) => ({ period, ...(countersByPeriod.get(period) ?? ZERO_COUNTERS) }));
 }
 
 export const SERIES_STEPS = ['minute', 'hour', 'day'] as const;
 export type SeriesStep = (typeof SERIES_STEPS)[number];
 
-interface SeriesRange {
-  readonly minutes: number;
-  readonly count: number;
-}
-
-/** Number of periods in a series, and minutes in a period, by step. A series covers one hour, two days or 31 days. */
-const SERIES_RANGES: Readonly<Record<SeriesStep, SeriesRange>> = {
-  minute: { minutes: 1, count: 60 },
-  hour: { minutes: 60, count: 48 },
-  day: { minutes: 1_440, count: 31 },
-};
+/** Number of periods in a series. A series covers one hour, two days or 31 days. */
+const SERIES_POINTS: Readonly<Record<SeriesStep, number>> = { minute: 60, hour: 48, day: 31 };
 
 /** Returns the periods of a graph (UTC), ascending. The last period contains `now` (milliseconds since the epoch). */
 export function seriesPeriodsFor(now: number, step: SeriesStep): readonly UsagePeriod[] {
-  const { minutes, count } = SERIES_RANGES[step];
+  const count = SERIES_POINTS[step];
   const last = minuteOf(now);
-  return Array.from({ length: count }, (_, index) => periodsOf(last - (count - 1 - index) * minutes)[step]);
+  return Array.from(
+    { length: count },
+    (_, index) => periodsOf(last - (count - 1 - index) * MINUTES_PER_POINT[step])[step],
+  );
 }

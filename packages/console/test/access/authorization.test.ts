@@ -32,6 +32,7 @@ const ROUTES: Readonly<Record<string, StatusByAccount>> = {
   'GET /api/v1/tenants': tenants,
   'GET /api/v1/tenants/{tenant}/series': { ...operators, 'shop-dev': 200 },
   'GET /api/v1/usage': tenants,
+  'GET /api/v1/usage/series': tenants,
   'GET /api/v1/suspensions': tenants,
   'GET /api/v1/suspensions/audit': tenants,
   'GET /api/v1/live': tenants,
@@ -158,7 +159,13 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
   }
 
   test('does not reveal whether another tenant exists', async () => {
-    const paths = ['/api/v1/services/NAME/NAME-api', '/api/v1/tenants/NAME/series', '/api/v1/usage?tenant=NAME'];
+    const paths = [
+      '/api/v1/services/NAME/NAME-api',
+      '/api/v1/tenants/NAME/series',
+      '/api/v1/usage?tenant=NAME',
+      '/api/v1/usage/series?tenant=NAME',
+      '/api/v1/usage/series?namespace=NAME&name=NAME-api',
+    ];
     for (const path of paths) {
       const answers = await Promise.all(
         ['rival', 'nowhere'].map(async (name) => {

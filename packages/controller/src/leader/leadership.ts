@@ -97,6 +97,7 @@ export function leaderOnlyStore(
       flush: (report) => usage.flush(report),
       rows: (period, tenant) => usage.rows(period, tenant),
       periods: (tenant, length) => usage.periods(tenant, length),
+      series: (query) => usage.series(query),
       exportSeed: (months) => usage.exportSeed(months),
       isSeeded: () => usage.isSeeded(),
       restoredAt: () => usage.restoredAt(),

@@ -36,6 +36,17 @@ export interface SlotReading {
 
 export const EMPTY_JOURNAL: Journal = { slots: new Map() };
 
+/** The ledger keeps minutes for two days. A journal keeps them as long, unless it has too many slots. */
+const MAX_KEPT_MINUTES = 2_880;
+const MIN_KEPT_MINUTES = 120;
+/** The maximum number of minutes of all slots together, as long as each slot keeps at least `MIN_KEPT_MINUTES`. */
+const MAX_MINUTE_POINTS = 200_000;
+
+/** Returns for how many minutes of an outage each of `slots` slots keeps one point per minute: two days with up to 69 slots. */
+function keptMinutesFor(slots: number): number {
+  return Math.min(MAX_KEPT_MINUTES, Math.max(MIN_KEPT_MINUTES, Math.floor(MAX_MINUTE_POINTS / Math.max(1, slots))));
+}
+
 /** Returns the key of a slot: `UID|tenant`. */
 export function slotKey(slot: Pick<SlotReading, 'service' | 'tenant'>): string {
   return `${slot.service}|${slot.tenant}`;
@@ -47,6 +58,7 @@ export function slotKey(slot: Pick<SlotReading, 'service' | 'tenant'>): string {
  */
 export function recordUsage(journal: Journal, readings: readonly SlotReading[], minute: number): Journal {
   let slots: Map<string, JournalSlot> | undefined;
+  const keptMinutes = keptMinutesFor(journal.slots.size);
   for (const reading of readings) {
     const { key } = reading;
     const old = journal.slots.get(key);
@@ -59,35 +71,40 @@ export function recordUsage(journal: Journal, readings: readonly SlotReading[], 
       namespace: reading.namespace,
       name: reading.name,
       acknowledged: old?.acknowledged ?? ZERO_COUNTERS,
-      points: appendPoint(old?.points ?? [], { minute, counters: maxCounters(last, reading.counters) }),
+      points: appendPoint(old?.points ?? [], { minute, counters: maxCounters(last, reading.counters) }, keptMinutes),
     });
   }
   return slots === undefined ? journal : { slots };
 }
 
-function appendPoint(points: readonly UsagePoint[], point: UsagePoint): readonly UsagePoint[] {
+function appendPoint(points: readonly UsagePoint[], point: UsagePoint, keptMinutes: number): readonly UsagePoint[] {
   const last = points.at(-1);
   if (last === undefined) return [point];
-  if (point.minute > last.minute) return [...thinOut(points, point.minute), point];
+  if (point.minute > last.minute) return [...thinOut(points, { now: point.minute, keptMinutes }), point];
   return [...points.slice(0, -1), { minute: last.minute, counters: point.counters }];
 }
 
 /**
- * Returns the last point of each retention span. As in the ledger, a span is a minute for points of the last two hours, an hour for points
- * of the last eight days, and a day for older points. No usage is lost, because values are cumulative. If the ledger has been unreachable
- * for a month, a slot has about 340 points.
+ * Returns the last point of each minute for points of the last `keptMinutes`, of each hour for points of the last eight days, and of each
+ * day for older points. No usage is lost, because values are cumulative.
  */
-function thinOut(points: readonly UsagePoint[], now: number): readonly UsagePoint[] {
+function thinOut(
+  points: readonly UsagePoint[],
+  { now, keptMinutes }: { readonly now: number; readonly keptMinutes: number },
+): readonly UsagePoint[] {
   return points.filter((point, i) => {
     const next = points[i + 1];
-    return next === undefined || retentionSpanOf(point.minute, now) !== retentionSpanOf(next.minute, now);
+    if (next === undefined) return true;
+    const minutes = spanOf(now - point.minute, keptMinutes);
+    const isSameSpan = Math.floor(point.minute / minutes) === Math.floor(next.minute / minutes);
+    return !isSameSpan || minutes !== spanOf(now - next.minute, keptMinutes);
   });
 }
 
-function retentionSpanOf(minute: number, now: number): string {
-  const age = now - minute;
-  if (age < 120) return `minute ${minute}`;
-  return age < 8 * 1440 ? `hour ${Math.floor(minute / 60)}` : `day ${Math.floor(minute / 1440)}`;
+/** Returns how many minutes a point of this age in minutes stands for. */
+function spanOf(age: number, keptMinutes: number): number {
+  if (age < keptMinutes) return 1;
+  return age < 8 * 1440 ? 60 : 1440;
 }
 
 /** Returns the report of all points that the ledger has not acknowledged; undefined if there are none. */

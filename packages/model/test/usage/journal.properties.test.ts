@@ -173,9 +173,9 @@ test('usage that is reported after an outage counts for the minutes in which it 
   );
 });
 
-test('the journal stays bounded during an outage of a month, and keeps the usage of each day', () => {
+test('the journal stays bounded during an outage of 10 days, and keeps the usage of each day', () => {
   const ledger = createLedger();
-  const days = 31;
+  const days = 10;
   const start = 20_000 * 1440;
   let journal = EMPTY_JOURNAL;
   for (let minute = 0; minute < days * 1440; minute++) {
@@ -186,7 +186,7 @@ test('the journal stays bounded during an outage of a month, and keeps the usage
     );
   }
   const report = usageReportFor(journal, LIFE) ?? assert.fail('nothing to report');
-  assert.ok((report.slots[0]?.points.length ?? 0) < 350, `${report.slots[0]?.points.length} points`);
+  assert.ok((report.slots[0]?.points.length ?? 0) < 3_050, `${report.slots[0]?.points.length} points`);
   ledger.take(report);
   const byDay = new Map<number, number>();
   for (const [minute, { sentBytes }] of ledger.byMinute) {
@@ -197,6 +197,39 @@ test('the journal stays bounded during an outage of a month, and keeps the usage
     [...byDay.values()],
     Array.from({ length: days }, () => 1440),
   );
+});
+
+test('the journal keeps each minute of the last two days for few Services, and of the last two hours for many', () => {
+  const start = 20_000 * 1440;
+  for (const [slots, kept] of [
+    [69, 2_880],
+    [1_000, 200],
+    [10_000, 120],
+  ] as const) {
+    const readings = Array.from({ length: slots }, (_, index) => ({
+      ...SLOT,
+      key: `u${index}|shop`,
+      service: `u${index}`,
+      counters: { ...ZERO_COUNTERS, connections: 1 },
+    }));
+    let journal = recordUsage(EMPTY_JOURNAL, readings, start);
+    const last = start + kept + 60;
+    for (let minute = start + 1; minute <= last; minute += 1)
+      journal = recordUsage(
+        journal,
+        readings
+          .slice(0, 1)
+          .map((each) => ({ ...each, counters: { ...ZERO_COUNTERS, connections: minute - start + 1 } })),
+        minute,
+      );
+    const points = usageReportFor(journal, LIFE)?.slots[0]?.points ?? [];
+    const minutes = points.map(({ minute }) => minute).filter((minute) => minute > last - kept);
+    assert.deepEqual(
+      minutes,
+      Array.from({ length: kept }, (_, index) => last - kept + 1 + index),
+    );
+    assert.ok(points.length <= kept + 3);
+  }
 });
 
 test('rejects a damaged journal', () => {

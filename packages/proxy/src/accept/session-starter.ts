@@ -4,7 +4,7 @@
 import { type Client, relaysHttp, terminatingTlsPort } from '@weir/model/data-plane';
 import { Http2Session } from '../http/h2/http2-session.ts';
 import { startsWithPreface } from '../http/h2/protocol.ts';
-import type { HttpConnectionOptions } from '../http/http-connection.ts';
+import type { HttpConnectionOptions } from '../http/http-connection-options.ts';
 import { HttpSession } from '../http/http-session.ts';
 import type { ErrorReason } from '../http/passes/error-answer.ts';
 import type { RequestRouter } from '../http/request-router.ts';

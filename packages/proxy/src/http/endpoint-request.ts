@@ -1,15 +1,9 @@
-import {
-  type Client,
-  type EndpointStats,
-  EXCLUDED,
-  endpointsSpeakHttp2,
-  recordRequest,
-  takeRetry,
-} from '@weir/model/data-plane';
+import { type Client, type EndpointStats, endpointsSpeakHttp2, recordRequest, takeRetry } from '@weir/model/data-plane';
 import type { RelayContext } from '../relay/session.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
-import { MAX_ENDPOINT_ATTEMPTS, type Upstream } from '../upstream/upstream.ts';
+import type { Upstream } from '../upstream/upstream.ts';
 import type { CurrentRequest } from './current-request.ts';
+import { EndpointAttempts } from './endpoint-attempts.ts';
 import { type EndpointTls, endpointTlsOf } from './endpoint-tls.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { isIdempotent, METHOD } from './h1/methods.ts';
@@ -56,14 +50,12 @@ export class EndpointRequest implements Exchange, Sink {
   readonly #owner: RequestOwner;
   #upstream: Upstream;
   readonly #context: RelayContext;
-  readonly #client: Client;
+  readonly #attempts: EndpointAttempts;
   #carrier: RequestCarrier | undefined;
   #method: number = METHOD.other;
   #body: RequestBody = 'none';
   /** Whether the request asks for a WebSocket, which endpoints of HTTP/2 do not get. */
   #needsHttp1 = false;
-  readonly #triedEndpoints: EndpointStats[] = [];
-  #hasTriedExcluded = false;
   /** How often endpoints have refused the request. */
   #refusals = 0;
   /** The bytes that a new connection sends first. */
@@ -81,7 +73,7 @@ export class EndpointRequest implements Exchange, Sink {
     this.#owner = owner;
     this.#upstream = upstream;
     this.#context = context;
-    this.#client = client;
+    this.#attempts = new EndpointAttempts(client);
   }
 
   get source(): ResponseSource | undefined {
@@ -99,12 +91,12 @@ export class EndpointRequest implements Exchange, Sink {
 
   /** How many endpoints were tried for the last request that has begun. */
   get attempts(): number {
-    return this.#triedEndpoints.length;
+    return this.#attempts.count;
   }
 
   /** The endpoint that was tried last. */
   get lastEndpoint(): EndpointStats | undefined {
-    return this.#triedEndpoints.at(-1);
+    return this.#attempts.last;
   }
 
   get isConnecting(): boolean {
@@ -128,9 +120,7 @@ export class EndpointRequest implements Exchange, Sink {
     this.#method = method;
     this.#body = body;
     this.#needsHttp1 = isWebSocket;
-    // Not `length = 0`, because this is a call into the runtime of V8.
-    while (this.#triedEndpoints.length > 0) this.#triedEndpoints.pop();
-    this.#hasTriedExcluded = false;
+    this.#attempts.begin();
     this.#refusals = 0;
     this.#unsent.set(undefined);
     this.#trailers = undefined;
@@ -177,8 +167,8 @@ export class EndpointRequest implements Exchange, Sink {
 
   /** Tries another endpoint if the present one is not connected yet. */
   onEndpointUnavailable(): void {
-    if (!this.isConnecting || !this.#mayTryAnother()) return;
-    if (!this.#upstream.hasUntriedEndpoint(this.#triedEndpoints)) return;
+    if (!this.isConnecting || !this.#attempts.mayContinue) return;
+    if (!this.#attempts.hasUntriedEndpoint(this.#upstream)) return;
     this.#releaseCarrier()?.reset();
     this.#connect('connect-failed', 'move');
   }
@@ -188,7 +178,7 @@ export class EndpointRequest implements Exchange, Sink {
     const carrier = this.#releaseCarrier();
     if (carrier !== undefined && !isLocalFailure(code)) this.#upstream.onConnectFailed(carrier.stats);
     carrier?.reset();
-    if (this.#mayTryAnother()) this.#connect(failure, 'retry');
+    if (this.#attempts.mayContinue) this.#connect(failure, 'retry');
     else this.#owner.onRequestFailed(failure);
   }
 
@@ -265,7 +255,7 @@ export class EndpointRequest implements Exchange, Sink {
   #useOtherVersion(): void {
     const carrier = this.#releaseCarrier();
     if (carrier !== undefined) this.#upstream.onConnected(carrier.stats);
-    this.#triedEndpoints.pop();
+    this.#attempts.forgetLast();
     this.#connect('connect-failed', 'first');
   }
 
@@ -273,7 +263,7 @@ export class EndpointRequest implements Exchange, Sink {
     const carrier = this.#releaseCarrier();
     if (carrier !== undefined && this.#maySendAgain(carrier, failure)) {
       // The endpoint has not failed, so the same endpoint may get the request on a new connection.
-      this.#triedEndpoints.pop();
+      this.#attempts.forgetLast();
       if (failure === 'refused') this.#refusals += 1;
       this.#unsent.set(carrier.copied(this.#copiedBytes));
       this.#copiedBytes = -1;
@@ -310,17 +300,17 @@ export class EndpointRequest implements Exchange, Sink {
     let reason = failure;
     let needsRetry = attempt === 'retry';
     do {
-      const stats = this.#choose() ?? this.#chooseExcluded(reason);
+      const stats = this.#attempts.choose(this.#upstream, this.cookieEndpoint, reason);
       if (stats === undefined) break;
       if (needsRetry && !takeRetry(this.#upstream.service.retryBudget, this.#context.wheel.now)) {
         reason = 'retry-limit';
         break;
       }
       needsRetry = false;
-      this.#triedEndpoints.push(stats);
+      this.#attempts.add(stats);
       if (this.#connectTo(stats, tls === 'none' ? undefined : tls, attempt === 'first')) return;
       reason = 'overloaded';
-    } while (this.#mayTryAnother());
+    } while (this.#attempts.mayContinue);
     this.#owner.onRequestFailed(reason);
   }
 
@@ -338,28 +328,6 @@ export class EndpointRequest implements Exchange, Sink {
     if (!carrier.isConnected) this.#owner.onConnecting();
     else if (this.#unsent.isWaiting) this.#sendUnsent(carrier);
     return true;
-  }
-
-  /** Returns the endpoint of the client's cookie unless it is excluded or was tried, otherwise another endpoint. */
-  #choose(): EndpointStats | undefined {
-    const { cookieEndpoint } = this;
-    if (cookieEndpoint !== undefined && cookieEndpoint.tier !== EXCLUDED && this.#triedEndpoints.length === 0)
-      return cookieEndpoint;
-    return this.#upstream.choose(this.#client, this.#triedEndpoints);
-  }
-
-  /**
-   * Returns one excluded endpoint per request, because an endpoint may have been excluded by mistake. Returns none if the
-   * other endpoints have too many connections, because they work.
-   */
-  #chooseExcluded(reason: ErrorReason): EndpointStats | undefined {
-    if (this.#hasTriedExcluded || reason === 'overloaded') return undefined;
-    this.#hasTriedExcluded = true;
-    return this.#upstream.chooseExcluded(this.#triedEndpoints);
-  }
-
-  #mayTryAnother(): boolean {
-    return this.#triedEndpoints.length < MAX_ENDPOINT_ATTEMPTS;
   }
 
   #sendUnsent(carrier: RequestCarrier): void {

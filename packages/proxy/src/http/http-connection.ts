@@ -1,4 +1,4 @@
-import type { Route } from '@weir/model/data-plane';
+import type { EndpointStats, Route } from '@weir/model/data-plane';
 import type { LoggedRequest } from '../access-log/access-log.ts';
 import type { LoggedHead } from '../access-log/log-line.ts';
 import type { Admission } from '../limits/admission.ts';
@@ -6,52 +6,33 @@ import type { Direction } from '../limits/limiter-state.ts';
 import { SessionThrottle, type ThrottledReader } from '../limits/shaper.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
+import { CountedConnection } from '../relay/counted-connection.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
-import type { RelayContext, Session } from '../relay/session.ts';
+import type { Session } from '../relay/session.ts';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { AnswerReason } from './current-request.ts';
 import type { EndpointRequest } from './endpoint-request.ts';
 import { writtenRequest } from './heads.ts';
+import type { HttpConnectionOptions } from './http-connection-options.ts';
 import type { Sink } from './message-output.ts';
-import type { ErrorReason } from './passes/error-answer.ts';
 import { ForwardedPeer } from './passes/forwarded.ts';
-import type { RequestRouter } from './request-router.ts';
+import { HEAD_TIMEOUT_MS, RequestTimeouts } from './request-timeouts.ts';
 import type { TenantTurns, TurnTaker } from './request-turns.ts';
-import { TimedConnection } from './timed-connection.ts';
-
-/** How long a client may take to send a head. */
-export const HEAD_TIMEOUT_MS = 10_000;
-/** How long a connection may wait for its next request. */
-export const KEEP_ALIVE_MS = 60_000;
-/** How long the proxy waits for the client's FIN after the last response. */
-export const LINGER_MS = 2_000;
-
-export interface HttpConnectionOptions {
-  readonly context: RelayContext;
-  readonly upstream: Upstream;
-  readonly counters: Float64Array;
-  /** See `CountedConnectionOptions`. */
-  readonly byteCounters?: Float64Array;
-  readonly admission: Admission;
-  readonly router: RequestRouter;
-  /**
-   * Admits a connection to another Service, or returns why its requests are refused. `open` is the admission that the
-   * connection has.
-   */
-  admitTo(upstream: Upstream, info: DownstreamInfo, open: Admission): Admission | ErrorReason;
-  /** Starts a session of HTTP/2 with the client of this session. `info.prereadBytes` are its first bytes. */
-  startHttp2(client: TcpStream, upstream: Upstream, admitted: { info: DownstreamInfo; admission: Admission }): void;
-}
 
 /**
  * A client connection, which belongs to one Service at a time: its counters, limits and deadline, and when its client is
  * read. The subclass reads the requests and writes the responses.
  */
 export abstract class HttpConnection
-  extends TimedConnection
+  extends CountedConnection
   implements StreamEvents, Session, ThrottledReader, TurnTaker, Sink
 {
+  deadline = 0;
+  wheelSlot = 0;
+  wheelIndex = -1;
+  sessionIndex = -1;
+  protected readonly timeouts: RequestTimeouts;
   nextWaiting: TurnTaker | undefined;
   isWaiting = false;
   /** The Service to which the connection belongs. */
@@ -62,7 +43,7 @@ export abstract class HttpConnection
   protected readonly options: HttpConnectionOptions;
   /** The access log's record of the open request. Undefined if the request is not logged. */
   logged: LoggedRequest | undefined;
-  /** Whether the bandwidth limits do not let the next request begin. */
+  /** Whether no further request begins, see `pace`. */
   protected isPaced = false;
   /** Whether bytes of the open request are being read that are not counted yet. */
   protected hasUncountedBytes = false;
@@ -93,13 +74,21 @@ export abstract class HttpConnection
     this.#countedBefore = Math.max(0, info.prereadBytes.length - this.#uncountedInput);
     this.requestTurns = context.requestTurns.of(admission.limiters.tenant);
     this.#throttle = new SessionThrottle(context.shaper, admission.limiters, this);
-    this.useIdleTimeout();
+    this.timeouts = new RequestTimeouts(context.wheel, this);
+    this.timeouts.useIdleTimeout(upstream.route.settings.idleTimeoutMs);
     if (info.isAlreadyCounted === true) return;
     addToCounter(counters, CONNECTIONS, 1);
     addToCounter(counters, ACTIVE, 1);
   }
 
   abstract onEnd(): void;
+  abstract readonly endpointStats: EndpointStats | undefined;
+  abstract onEndpointUnavailable(): void;
+
+  /** Whether a request is open, so that the idle timeout of the Service applies. */
+  protected abstract get hasRequest(): boolean;
+  /** Called when a timeout has passed. */
+  protected abstract onTimeout(): void;
 
   /** Whether bytes of the client can be processed now. */
   protected abstract get canTakeInput(): boolean;
@@ -133,7 +122,7 @@ export abstract class HttpConnection
       this.client.accept(this);
       this.client.deferReads(this.#onReadable);
       this.onAccepted();
-      this.startDeadline(HEAD_TIMEOUT_MS);
+      this.timeouts.start(HEAD_TIMEOUT_MS);
       const { prereadBytes } = this.info;
       if (prereadBytes.length > 0) this.#throttle.mayRead('in', prereadBytes.length);
       this.read(prereadBytes);
@@ -141,7 +130,7 @@ export abstract class HttpConnection
     });
   }
 
-  override end(outcome: Outcome): void {
+  end(outcome: Outcome): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     try {
@@ -158,15 +147,17 @@ export abstract class HttpConnection
   onReadAllowed(direction: Direction): void {
     this.guarded(() => {
       if (direction === 'in') this.onEndpointReady();
-      else if (this.isPaced) this.#endPause();
-      else this.resumeEndpoints();
+      else this.#resumeResponses();
     });
   }
 
-  #endPause(): void {
+  /** To be called when the bandwidth limits and the client may let the client get more. */
+  #resumeResponses(): void {
+    if (this.isPaced && this.client.awaitsDrain) return;
+    const wasPaced = this.isPaced;
     this.isPaced = false;
     this.resumeEndpoints();
-    this.readNextRequests();
+    if (wasPaced) this.readNextRequests();
   }
 
   /** Reads the endpoints that the bandwidth limits have paused. */
@@ -174,10 +165,20 @@ export abstract class HttpConnection
     if (!this.client.awaitsDrain) this.endpointStream?.readStart();
   }
 
-  /** Lets no further request begin before the bandwidth limits let the client get more. Then calls `readNextRequests`. */
+  /**
+   * Lets no further request begin before the client takes more and the bandwidth limits let the client get more. Then calls
+   * `readNextRequests`.
+   */
   protected pace(): void {
     this.isPaced = true;
     this.client.readStop();
+  }
+
+  /** Charges the response. Lets the next request wait if the client has received too much or does not read its responses. */
+  protected paceAfterResponse(): void {
+    const maySend = this.chargeSent();
+    // Otherwise the answers to many small requests would wait in memory.
+    if (!maySend || this.client.awaitsDrain) this.pace();
   }
 
   /** Leaves the response unread while the bandwidth limits are exceeded. */
@@ -210,7 +211,7 @@ export abstract class HttpConnection
   onDrain(): void {
     if (this.#hasEnded) return;
     this.extendIdleDeadline();
-    if (this.maySend(0)) this.endpointStream?.readStart();
+    if (this.maySend(0)) this.#resumeResponses();
   }
 
   onClose(_stream: TcpStream, code: string | undefined): void {
@@ -295,8 +296,24 @@ export abstract class HttpConnection
     return this.#throttle.mayRead('out', bytes);
   }
 
-  protected override get isThrottled(): boolean {
+  /** Whether a bandwidth limit lets the open request wait. */
+  protected get isThrottled(): boolean {
     return this.#throttle.isThrottled;
+  }
+
+  onExpired(): void {
+    // Most timeouts do not end the connection.
+    this.timeouts.restart();
+    this.guarded(() => this.onTimeout());
+  }
+
+  protected override extendIdleDeadline(): void {
+    if (this.hasRequest) this.timeouts.extendIdle();
+  }
+
+  /** Begins another idle timeout and returns true if the open request is throttled, because the request is not idle then. */
+  protected extendIfThrottled(): boolean {
+    return this.hasRequest && this.isThrottled && this.timeouts.extendThrottled();
   }
 
   /** Moves this connection to another Service, which has admitted the connection. All earlier requests must be answered. */
@@ -312,7 +329,7 @@ export abstract class HttpConnection
       addToCounter(this.counters, CONNECTIONS, 1);
       addToCounter(this.counters, ACTIVE, 1);
       this.#throttle.moveTo(admission.limiters);
-      this.useIdleTimeout();
+      this.timeouts.useIdleTimeout(upstream.route.settings.idleTimeoutMs);
       this.client.limitReadBytes?.(this.#throttle.quantumBytes('in'));
       upstream.service.sessions.add(this);
     } finally {
@@ -339,7 +356,7 @@ export abstract class HttpConnection
     if (!this.#hasEnded && this.#throttle.mayRead('in', 0)) this.client.readStart();
   }
 
-  protected override guarded(run: () => void): void {
+  protected guarded(run: () => void): void {
     try {
       run();
     } catch (thrown) {
@@ -351,7 +368,7 @@ export abstract class HttpConnection
     if (this.#unchargedOutput > 0) this.chargeSent();
     addToCounter(this.counters, RECEIVED, this.#uncountedInput);
     this.#uncountedInput = 0;
-    this.context.wheel.remove(this);
+    this.timeouts.stop();
     this.upstream.service.sessions.delete(this);
     this.cancelRequest();
     this.endLog();

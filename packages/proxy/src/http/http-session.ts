@@ -14,13 +14,8 @@ import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
 import type { RequestHeadParser } from './h1/request-head.ts';
 import { isPartOfPreface, startsWithPreface } from './h2/protocol.ts';
-import {
-  HEAD_TIMEOUT_MS,
-  HttpConnection,
-  type HttpConnectionOptions,
-  KEEP_ALIVE_MS,
-  LINGER_MS,
-} from './http-connection.ts';
+import { HttpConnection } from './http-connection.ts';
+import type { HttpConnectionOptions } from './http-connection-options.ts';
 import { flush } from './message-output.ts';
 import { type MessageHandler, type MessageReader, type MessageRefusal, requestReader } from './message-reader.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
@@ -28,6 +23,7 @@ import type { ResponseHead } from './passes/response-passes.ts';
 import { reasonForRefusal } from './refusal-reason.ts';
 import type { ResponseSource } from './request-carrier.ts';
 import type { RequestOwner } from './request-owner.ts';
+import { HEAD_TIMEOUT_MS, KEEP_ALIVE_MS, LINGER_MS } from './request-timeouts.ts';
 import type { Phase } from './session-phase.ts';
 import { output } from './worker-memory.ts';
 
@@ -83,8 +79,8 @@ export class HttpSession
   protected override onTimeout(): void {
     const { hasResponse } = this.#current;
     if (this.#phase === 'head') this.#onHeadTimeout();
-    else if (this.hasRequestTimedOut && hasResponse) this.end('response-timeout');
-    else if (this.hasRequestTimedOut) this.#answer('endpoint-timeout');
+    else if (this.timeouts.hasRequestTimedOut && hasResponse) this.end('response-timeout');
+    else if (this.timeouts.hasRequestTimedOut) this.#answer('endpoint-timeout');
     else if (this.#request.isConnecting) this.#request.tryNextEndpoint('connect-timeout');
     else if (this.extendIfThrottled()) return;
     else if (this.#phase === 'linger' || hasResponse) this.end('idle-timeout');
@@ -117,7 +113,7 @@ export class HttpSession
     const { drainIdleMs } = this.context;
     if (drainIdleMs === 0) this.#linger();
     // RFC 9112 §9.5: a client may send a request while the FIN is on its way, so active clients learn of the end from a response.
-    else this.setDeadline(drainIdleMs);
+    else this.timeouts.set(drainIdleMs);
   }
 
   onEnd(): void {
@@ -166,7 +162,8 @@ export class HttpSession
       }
       const wasInHead = this.#reader.isInHead;
       const start = at;
-      if (this.#phase === 'head' && !wasInHead) this.startRequestTimeout();
+      if (this.#phase === 'head' && !wasInHead)
+        this.timeouts.startRequest(this.upstream.route.settings.requestTimeoutMs);
       this.#messageStart = wasInHead ? 0 : start;
       this.hasUncountedBytes = true;
       at = this.#reader.read(bytes, start, this);
@@ -174,7 +171,7 @@ export class HttpSession
       if (this.isEnded) return;
       this.#countMessage(at - start);
       // Otherwise the deadline is that of the time without a request.
-      if (this.#reader.isInHead && !wasInHead) this.setDeadline(HEAD_TIMEOUT_MS);
+      if (this.#reader.isInHead && !wasInHead) this.timeouts.set(HEAD_TIMEOUT_MS);
       flush(this.#request);
     }
   }
@@ -184,7 +181,7 @@ export class HttpSession
     if (typeof routed !== 'string') routed.refusal = this.#moveIfAdmitted(routed.upstream, head);
     this.#phase = 'body';
     const reason = this.#current.begin(head, routed);
-    this.startIdleTimeout();
+    this.timeouts.startIdle();
     this.#request.cookieEndpoint = this.#current.cookieEndpoint;
     if (this.#current.isForConnection) this.beginLog(head, reason === undefined ? this.#request : undefined);
     if (reason === 'redirect') this.#redirect(head);
@@ -207,8 +204,7 @@ export class HttpSession
     this.#messageBytes -= emptyLineBytes;
     this.moveTo(upstream, admission);
     this.#request.moveTo(upstream);
-    this.endRequestTimeout();
-    this.startRequestTimeout();
+    this.timeouts.startRequest(upstream.route.settings.requestTimeoutMs);
     return undefined;
   }
 
@@ -248,7 +244,7 @@ export class HttpSession
   }
 
   onConnecting(): void {
-    this.setDeadline(this.upstream.route.settings.connectTimeoutMs);
+    this.timeouts.set(this.upstream.route.settings.connectTimeoutMs);
   }
 
   onEndpointReady(): void {
@@ -332,7 +328,7 @@ export class HttpSession
     flush(this);
     if (this.isEnded) return;
     this.completeLog(reason);
-    if (!this.chargeSent()) this.pace();
+    this.paceAfterResponse();
     if (this.#current.closesAfterResponse || this.#phase === 'body') this.#linger();
     else this.#startNextRequest();
   }
@@ -341,13 +337,13 @@ export class HttpSession
     this.#phase = 'head';
     this.#isKept = true;
     this.#reader.next(METHOD.other);
-    this.endRequestTimeout();
-    if (this.isPaced) this.startIdleTimeout();
+    this.timeouts.endRequest();
+    if (this.isPaced) this.timeouts.startIdle();
     else this.readNextRequests();
   }
 
   protected override readNextRequests(): void {
-    this.setDeadline(KEEP_ALIVE_MS);
+    this.timeouts.set(KEEP_ALIVE_MS);
     if (this.#nextRequest === undefined || this.requestTurns.tryTake(this)) this.#readNextRequest();
   }
 
@@ -378,7 +374,7 @@ export class HttpSession
 
   #startOtherProtocol(): void {
     this.#phase = 'other';
-    this.endRequestTimeout();
+    this.timeouts.endRequest();
     const bytes = this.#nextRequest;
     this.#nextRequest = undefined;
     if (bytes !== undefined) this.#request.send(bytes);
@@ -393,8 +389,8 @@ export class HttpSession
     this.#request.cancel();
     this.#nextRequest = undefined;
     this.client.shutdown();
-    this.endRequestTimeout();
-    this.setDeadline(LINGER_MS);
+    this.timeouts.endRequest();
+    this.timeouts.set(LINGER_MS);
     this.readClient();
   }
 }

@@ -1,13 +1,14 @@
--- Adds the increase of each counter over its last seen cumulative value (the base) to the periods of the report's points. A repeated
--- report has no increase and adds nothing. A base of other Services, which a seed may contain, is subtracted from the increases of the
--- Services of its namespace and tenant until it is used up. Differences of integers up to 2^53 are exact in Lua. '%.0f' formats all of
--- their digits; tostring would round.
--- KEYS: open, folded, bases of the node, names, tenants, nodes, months, reported, then sums
--- ARGV: node; incarnation; 1 if this call ends a full report, else 0; number of months, then the months; per sum the end of its
---       retention (seconds since the Unix epoch, '' if kept forever); then per slot: service, tenant, '<namespace>/<name>', number of
---       points; per point: the indexes in KEYS of the sums of its minute, hour, day and month, and the cumulative received bytes, sent
---       bytes, connections, requests, and requests with the code classes 2xx, 3xx, 4xx, 5xx and none, the number of reasons, and per
---       reason: the reason and the cumulative refusals
+-- Adds the increase of each counter over its last seen cumulative value (the base) to the month of each point of the report, and to its
+-- minute, hour and day in the series of the Service and of the tenant. A repeated report has no increase and adds nothing. A base of
+-- other Services, which a seed may contain, is subtracted from the increases of the Services of its namespace and tenant until it is used
+-- up. Differences of integers up to 2^53 are exact in Lua. '%.0f' formats all of their digits; tostring would round.
+-- KEYS: open, folded, bases of the node, names, tenants, nodes, months, reported, reasons, then sums of months and blocks of series
+-- ARGV: node; incarnation; 1 if this call ends a full report, else 0; number of months, then the months; per sum and block the end of
+--       its retention (seconds since the Unix epoch, '' if kept forever); then per slot: service, tenant, '<namespace>/<name>', number of
+--       points; per point: its minute, the indexes in KEYS of the sum of its month, of the blocks of its minute, hour and day in the
+--       series of the Service, and of the same blocks in the series of the tenant; the cumulative received bytes, sent bytes,
+--       connections, requests, and requests with the code classes 2xx, 3xx, 4xx, 5xx and none, the number of reasons, and per reason:
+--       the reason and the cumulative refusals
 -- Result: 'accepted', 'seeding' or 'folded'
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return 'seeding'
@@ -17,7 +18,6 @@ if folded and tonumber(ARGV[2]) <= tonumber(folded) then
   return 'folded'
 end
 
-local COUNTERS = { 'r', 's', 'c', 'q', 'q2', 'q3', 'q4', 'q5', 'qn' }
 local nextArg = 4
 local function take()
   nextArg = nextArg + 1
@@ -47,10 +47,22 @@ for _ = 1, tonumber(take()) do
   redis.call('SADD', KEYS[7], take())
 end
 local expiries = {}
-for key = 9, #KEYS do
+for key = 10, #KEYS do
   expiries[key] = take()
 end
-local changedSums = {}
+
+-- The counts to add to blocks of series, by index of the block in KEYS, number of the point in the block, and index of the count.
+local addedByBlock = {}
+local function addToSeries(blocks, offsets, index, increase)
+  for position, block in ipairs(blocks) do
+    local offset = offsets[(position - 1) % 3 + 1]
+    local added = addedByBlock[block] or {}
+    local counts = added[offset] or {}
+    counts[index] = (counts[index] or 0) + increase
+    added[offset] = counts
+    addedByBlock[block] = added
+  end
+end
 
 while nextArg <= #ARGV do
   local service, tenant, name = take(), take(), take()
@@ -58,35 +70,38 @@ while nextArg <= #ARGV do
   local base = read(ARGV[2] .. '/' .. service .. '/' .. tenant .. ':')
   local other = read(ARGV[2] .. '/other.' .. string.match(name, '^[^/]*') .. '/' .. tenant .. ':')
   local increased = {}
-  -- Adds the increase of one counter to the sums of the periods.
-  local function count(periods, counter, value)
-    local increase = tonumber(value) - valueIn(base, counter)
-    if increase <= 0 then
-      return
+  for _ = 1, points do
+    local offsets = offsetsOf(tonumber(take()))
+    local month = KEYS[tonumber(take())]
+    local blocks = {}
+    for position = 1, 6 do
+      blocks[position] = tonumber(take())
     end
-    base.values[counter] = value
-    increased[counter] = true
-    local subtracted = math.min(increase, valueIn(other, counter))
-    if subtracted > 0 then
-      increase = increase - subtracted
-      other.values[counter] = string.format('%.0f', valueIn(other, counter) - subtracted)
-      redis.call('HSET', KEYS[3], other.prefix .. counter, other.values[counter])
-    end
-    if increase > 0 then
-      for _, period in ipairs(periods) do
-        changedSums[period] = true
-        redis.call('HINCRBY', KEYS[period], service .. ':' .. counter, string.format('%.0f', increase))
+    -- Adds the increase of one counter to the month and the series.
+    local function count(counter, index, value)
+      local increase = tonumber(value) - valueIn(base, counter)
+      if increase <= 0 then
+        return
+      end
+      base.values[counter] = value
+      increased[counter] = true
+      local subtracted = math.min(increase, valueIn(other, counter))
+      if subtracted > 0 then
+        increase = increase - subtracted
+        other.values[counter] = string.format('%.0f', valueIn(other, counter) - subtracted)
+        redis.call('HSET', KEYS[3], other.prefix .. counter, other.values[counter])
+      end
+      if increase > 0 then
+        redis.call('HINCRBY', month, service .. ':' .. counter, string.format('%.0f', increase))
+        addToSeries(blocks, offsets, index or countIndexOf(counter, KEYS[9]), increase)
       end
     end
-  end
-  for _ = 1, points do
-    local periods = { tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take()) }
-    for _, counter in ipairs(COUNTERS) do
-      count(periods, counter, take())
+    for index, counter in ipairs(COUNTERS) do
+      count(counter, index, take())
     end
     for _ = 1, tonumber(take()) do
       local reason, value = take(), take()
-      count(periods, 'x.' .. reason, value)
+      count('x.' .. reason, nil, value)
     end
   end
   for counter in pairs(increased) do
@@ -98,10 +113,9 @@ while nextArg <= #ARGV do
   end
 end
 
-for key in pairs(changedSums) do
-  if expiries[key] ~= '' then
-    redis.call('EXPIREAT', KEYS[key], expiries[key])
-  end
+for block, added in pairs(addedByBlock) do
+  addToBlock(KEYS[block], added)
+  redis.call('EXPIREAT', KEYS[block], expiries[block])
 end
 if ARGV[3] == '1' then
   redis.call('SADD', KEYS[8], ARGV[2] .. '/' .. ARGV[1])

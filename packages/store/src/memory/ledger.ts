@@ -8,6 +8,8 @@ import {
   namespaceOfOtherServices,
   OTHER_SERVICES_NAME,
   otherServicesUid,
+  periodsOf,
+  SERIES_LENGTHS,
   type SlotReport,
   type UsagePeriod,
   type UsageReport,
@@ -17,7 +19,8 @@ import {
 import { compareUsageBases, compareUsageRows } from '../comparators.ts';
 import type { FlushResult, Incarnation, UsageBase, UsageSeed } from '../contract.ts';
 import { GONE_SERVICE_TTL_MS } from '../limits.ts';
-import { type KeptPeriod, keptPeriodsFor, keptUntil, lengthOf, type PeriodLength } from '../usage-periods.ts';
+import { monthOfPeriod, type PeriodLength, periodAt, pointAt, positionOf } from '../usage-periods.ts';
+import { addToServiceAndTenant, foldSeries, isKept, type SeriesTable, seriesFor, seriesKey } from './ledger-series.ts';
 
 export interface Ledger {
   seeded: boolean;
@@ -31,12 +34,21 @@ export interface Ledger {
   readonly gone: Map<string, number>;
   /** The last seen cumulative counters, by incarnation and slot. */
   readonly bases: Map<string, Map<string, UsageBase>>;
-  /** The usage by period and by slot (Service and tenant). */
-  readonly sums: Map<UsagePeriod, Map<string, UsageRow>>;
+  /** The usage by month and by slot (Service and tenant). */
+  readonly months: Map<UsagePeriod, Map<string, UsageRow>>;
+  readonly series: SeriesTable;
 }
 
 export function emptyLedger(): Ledger {
-  return { seeded: false, folded: new Map(), reported: new Map(), gone: new Map(), bases: new Map(), sums: new Map() };
+  return {
+    seeded: false,
+    folded: new Map(),
+    reported: new Map(),
+    gone: new Map(),
+    bases: new Map(),
+    months: new Map(),
+    series: new Map(),
+  };
 }
 
 type SlotIdentity = Pick<SlotReport, 'service' | 'tenant' | 'namespace' | 'name'>;
@@ -45,24 +57,19 @@ const slotKey = (slot: Pick<SlotIdentity, 'service' | 'tenant'>): string => `${s
 export const incarnationKey = (node: string, life: number): string => `${life}/${node}`;
 
 /**
- * Adds the increase of a report's counters since the last report to `ledger.sums`, and stores the counters in `ledger.bases`. `now` is in
- * milliseconds since the Unix epoch.
+ * Adds the increase of a report's counters since the last report to the months and the series, and stores the counters in
+ * `ledger.bases`. `now` is in milliseconds since the Unix epoch.
  */
 export function addReport(ledger: Ledger, report: UsageReport, now: number): FlushResult {
   if (!ledger.seeded) return { kind: 'seeding' };
   if (report.life <= (ledger.folded.get(report.node) ?? Number.NEGATIVE_INFINITY)) return { kind: 'folded' };
   const bases = getOrCreate(ledger.bases, incarnationKey(report.node, report.life));
-  // Most points of a report belong to the same minute.
-  let minute = Number.NaN;
-  let periods: readonly KeptPeriod[] = [];
   for (const slot of report.slots) {
     const key = slotKey(slot);
     let seen = bases.get(key)?.counters ?? ZERO_COUNTERS;
     for (const point of slot.points) {
       const increase = subtractOtherServices(bases, slot, counterIncrease(seen, point.counters));
-      if (point.minute !== minute) periods = keptPeriodsFor(point.minute);
-      minute = point.minute;
-      addToSums(ledger, slot, { key, periods, increase, now });
+      addIncrease(ledger, slot, { minute: point.minute, increase, now });
       seen = maxCounters(seen, point.counters);
     }
     const { service, tenant } = slot;
@@ -82,20 +89,21 @@ function subtractOtherServices(bases: Map<string, UsageBase>, slot: SlotIdentity
   return counterIncrease(other.counters, increase);
 }
 
-interface PeriodAddition {
-  /** The `slotKey` of the slot. */
-  readonly key: string;
-  readonly periods: readonly KeptPeriod[];
+interface Increase {
+  /** Whole minutes since the Unix epoch. */
+  readonly minute: number;
   readonly increase: Counters;
   readonly now: number;
 }
 
-function addToSums(ledger: Ledger, slot: SlotIdentity, { key, periods, increase, now }: PeriodAddition): void {
+function addIncrease(ledger: Ledger, slot: SlotIdentity, { minute, increase, now }: Increase): void {
   if (!hasIncrease(ZERO_COUNTERS, increase)) return;
-  for (const { period, keptUntil: end } of periods) {
-    if (end !== null && end <= now) continue;
-    const rows = getOrCreate(ledger.sums, period);
-    rows.set(key, usageRowFor(slot, addCounters(rows.get(key)?.counters ?? ZERO_COUNTERS, increase)));
+  const rows = getOrCreate(ledger.months, periodsOf(minute).month);
+  const key = slotKey(slot);
+  rows.set(key, usageRowFor(slot, addCounters(rows.get(key)?.counters ?? ZERO_COUNTERS, increase)));
+  for (const length of SERIES_LENGTHS) {
+    const position = pointAt(length, minute);
+    if (isKept(position, now)) addToServiceAndTenant(ledger.series, slot, { position, counters: increase });
   }
 }
 
@@ -105,16 +113,26 @@ function usageRowFor({ service, tenant, namespace, name }: SlotIdentity, counter
 
 /** Returns the usage in a period, of `tenant` or of all tenants, sorted by Service and tenant. */
 export function rowsFor(ledger: Ledger, period: UsagePeriod, tenant?: string): UsageRow[] {
-  const rows = [...(ledger.sums.get(period)?.values() ?? [])];
-  return rows.filter((row) => tenant === undefined || row.tenant === tenant).sort(compareUsageRows);
+  const rows = [...(ledger.months.get(monthOfPeriod(period))?.values() ?? [])];
+  const position = positionOf(period);
+  const found =
+    position === undefined
+      ? rows
+      : rows.flatMap((row) => {
+          const counters = ledger.series.get(seriesKey(row))?.[position.length].get(position.index);
+          return counters === undefined ? [] : [{ ...row, counters }];
+        });
+  return found.filter((row) => tenant === undefined || row.tenant === tenant).sort(compareUsageRows);
 }
 
 /** Returns the periods of one length in which a tenant has usage, ascending. */
 export function periodsFor(ledger: Ledger, tenant: string, length: PeriodLength): UsagePeriod[] {
-  const periods = [...ledger.sums].filter(
-    ([period, rows]) => lengthOf(period) === length && [...rows.values()].some((row) => row.tenant === tenant),
-  );
-  return periods.map(([period]) => period).sort();
+  if (length !== 'month') {
+    const indexes = ledger.series.get(seriesKey({ tenant, service: '' }))?.[length].keys() ?? [];
+    return Array.from(indexes, (index) => periodAt({ length, index })).sort();
+  }
+  const months = [...ledger.months].filter(([, rows]) => [...rows.values()].some((row) => row.tenant === tenant));
+  return months.map(([month]) => month).sort();
 }
 
 /** Returns the rows of the given months, all bases and all folded incarnations. */
@@ -134,7 +152,7 @@ export function seedLedger(ledger: Ledger, { months, bases, folded = [] }: Usage
   if (ledger.seeded) return 'already';
   for (const { node, life } of folded) foldIncarnations(ledger, node, life);
   for (const { month, rows } of months) {
-    for (const row of rows) putSlot(ledger.sums, month, row);
+    for (const row of rows) putSlot(ledger.months, month, row);
   }
   for (const base of bases) {
     if (base.life <= (ledger.folded.get(base.node) ?? Number.NEGATIVE_INFINITY)) continue;
@@ -160,37 +178,27 @@ export function foldIncarnations(ledger: Ledger, node: string, life: number): vo
 
 /** See `UsageStore.foldGoneServices`. */
 export function foldServices(ledger: Ledger, existing: ReadonlySet<string>, now: number): void {
-  const months = [...ledger.sums].filter(([period]) => lengthOf(period) === 'month');
-  const counted = new Set(months.flatMap(([, rows]) => [...rows.values()].map(({ service }) => service)));
+  const rows = [...ledger.months].flatMap(([month, slots]) => [...slots.values()].map((row) => ({ month, row })));
+  const counted = new Set(rows.map(({ row }) => row.service));
   for (const uid of ledger.gone.keys()) if (existing.has(uid) || !counted.has(uid)) ledger.gone.delete(uid);
   for (const uid of counted) {
     if (existing.has(uid) || namespaceOfOtherServices(uid) !== undefined) continue;
     ledger.gone.set(uid, ledger.gone.get(uid) ?? now);
   }
   const isDue = (uid: string): boolean => now - (ledger.gone.get(uid) ?? now) >= GONE_SERVICE_TTL_MS;
-  for (const [period, rows] of ledger.sums) {
-    // Rows per hour and minute expire by themselves.
-    if (lengthOf(period) !== 'month' && lengthOf(period) !== 'day') continue;
-    for (const [key, row] of [...rows]) {
-      if (!isDue(row.service)) continue;
-      rows.delete(key);
-      const other = { ...row, service: otherServicesUid(row.namespace), name: OTHER_SERVICES_NAME };
-      const before = rows.get(slotKey(other))?.counters ?? ZERO_COUNTERS;
-      putSlot(ledger.sums, period, { ...other, counters: addCounters(before, row.counters) });
-    }
+  for (const { month, row } of rows) {
+    if (!isDue(row.service)) continue;
+    const other = { ...row, service: otherServicesUid(row.namespace), name: OTHER_SERVICES_NAME };
+    ledger.months.get(month)?.delete(slotKey(row));
+    const before = ledger.months.get(month)?.get(slotKey(other))?.counters ?? ZERO_COUNTERS;
+    putSlot(ledger.months, month, { ...other, counters: addCounters(before, row.counters) });
+    const series = ledger.series.get(seriesKey(row));
+    if (series !== undefined) foldSeries(ledger.series, series, seriesFor(ledger.series, other));
   }
   for (const uid of [...ledger.gone.keys()]) if (isDue(uid)) ledger.gone.delete(uid);
 }
 
-/** Deletes the usage of periods whose retention has ended at `now` (milliseconds since the Unix epoch). */
-export function removeExpiredPeriods(ledger: Ledger, now: number): void {
-  for (const period of ledger.sums.keys()) {
-    const end = keptUntil(period);
-    if (end !== null && end <= now) ledger.sums.delete(period);
-  }
-}
-
-/** Adds a slot to the map of the incarnation or period `key`, and returns the slot. */
+/** Adds a slot to the map of the incarnation or month `key`, and returns the slot. */
 export function putSlot<V extends Pick<SlotIdentity, 'service' | 'tenant'>>(
   parents: Map<string, Map<string, V>>,
   key: string,

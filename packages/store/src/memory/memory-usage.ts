@@ -1,6 +1,6 @@
-import { minuteOf, type UsagePeriod, type UsageReport, type UsageRow } from '@weir/model/data-plane';
+import type { UsagePeriod, UsageReport, UsageRow } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
-import type { FlushResult, Incarnation, UsageSeed, UsageStore } from '../contract.ts';
+import type { FlushResult, Incarnation, SeriesPoint, SeriesQuery, UsageSeed, UsageStore } from '../contract.ts';
 import type { PeriodLength } from '../usage-periods.ts';
 import {
   addReport,
@@ -10,10 +10,10 @@ import {
   foldServices,
   type Ledger,
   periodsFor,
-  removeExpiredPeriods,
   rowsFor,
   seedLedger,
 } from './ledger.ts';
+import { expiryStepAt, pointsOf, removeExpiredPoints } from './ledger-series.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 
 export interface MemoryUsageOptions {
@@ -27,7 +27,7 @@ export class MemoryUsage implements UsageStore {
   readonly #connection: MemoryConnection;
   readonly #clock: Clock;
   readonly #onChange: () => void;
-  #prunedAt = 0;
+  #expiryStep = 0;
 
   constructor({ connection, clock, onChange }: MemoryUsageOptions) {
     this.#connection = connection;
@@ -47,6 +47,10 @@ export class MemoryUsage implements UsageStore {
 
   async periods(tenant: string, length: PeriodLength): Promise<readonly UsagePeriod[]> {
     return periodsFor(this.#ledger(), tenant, length);
+  }
+
+  async series(query: SeriesQuery): Promise<readonly SeriesPoint[]> {
+    return pointsOf(this.#ledger().series, query);
   }
 
   async exportSeed(months: readonly UsagePeriod[]): Promise<UsageSeed> {
@@ -88,9 +92,9 @@ export class MemoryUsage implements UsageStore {
   #ledger(): Ledger {
     this.#connection.assertReady();
     const now = this.#clock.now();
-    if (minuteOf(now) !== this.#prunedAt) {
-      this.#prunedAt = minuteOf(now);
-      removeExpiredPeriods(this.content, now);
+    if (expiryStepAt(now) !== this.#expiryStep) {
+      this.#expiryStep = expiryStepAt(now);
+      removeExpiredPoints(this.content.series, now);
     }
     return this.content;
   }

@@ -7,11 +7,16 @@ import {
   encodeEntry,
   isTablePosition,
   type RefusalCounts,
+  SERIES_LENGTHS,
+  type UsagePeriod,
+  type UsageRow,
 } from '@weir/model/data-plane';
 import type { SuspensionAuditRecord } from '../contract.ts';
 import { decodeCounters, encodeCounters, isAmount } from '../counters-codec.ts';
 import { isRelease, isSuspension } from '../suspension-codec.ts';
+import { positionOf } from '../usage-periods.ts';
 import { emptyLedger, incarnationKey, type Ledger, putSlot } from './ledger.ts';
+import { addToServiceAndTenant, type Series, type SeriesTable, seriesFor } from './ledger-series.ts';
 import type { SuspensionContent } from './memory-suspensions.ts';
 import type { TableContent } from './memory-table.ts';
 import type { StateFormat } from './state-directory.ts';
@@ -76,7 +81,7 @@ function isAuditRecord(value: unknown): value is SuspensionAuditRecord {
 export const LEDGER_FORMAT: StateFormat<Ledger> = {
   kind: 'ledger',
   lossDescription: 'usage is counted from zero',
-  encode: ({ seeded, folded, bases, sums }) => ({
+  encode: ({ seeded, folded, bases, months, series }) => ({
     seeded,
     folded: [...folded],
     bases: [...bases.values()].flatMap((slots) =>
@@ -88,8 +93,9 @@ export const LEDGER_FORMAT: StateFormat<Ledger> = {
         ...encodeCounters(counters),
       ]),
     ),
-    sums: [...sums].map(([period, rows]) => [
-      period,
+    // Earlier versions also have minutes, hours and days here.
+    sums: [...months].map(([month, rows]) => [
+      month,
       [...rows.values()].map(({ service, tenant, namespace, name, counters }) => [
         service,
         tenant,
@@ -101,11 +107,13 @@ export const LEDGER_FORMAT: StateFormat<Ledger> = {
     // In lists of their own, so that a version of Weir that does not know refusals can still read the ledger.
     refused: {
       bases: refusalsIn(bases),
-      sums: refusalsIn(sums),
+      sums: refusalsIn(months),
     },
+    series: [...series.values()].flatMap(encodeSeries),
   }),
-  decode({ seeded, folded, bases, sums, refused }) {
+  decode({ seeded, folded, bases, sums, refused, series = [] }) {
     const ledger = emptyLedger();
+    const rowsByPeriod: Ledger['months'] = new Map();
     const isValid =
       typeof seeded === 'boolean' &&
       decodeList(folded, (value) => {
@@ -125,14 +133,53 @@ export const LEDGER_FORMAT: StateFormat<Ledger> = {
           const [service, tenant, namespace, name, ...numbers] = arrayOf(row);
           const counters = decodeCounters(numbers);
           if (!isText(service) || !isText(tenant) || !isText(namespace) || !isText(name) || !counters) return undefined;
-          return putSlot(ledger.sums, period, { service, tenant, namespace, name, counters });
+          return putSlot(rowsByPeriod, period, { service, tenant, namespace, name, counters });
         });
       }) !== undefined &&
-      (refused === undefined || addRefusals(ledger, refused));
+      (refused === undefined || addRefusals({ bases: ledger.bases, sums: rowsByPeriod }, refused)) &&
+      decodeList(series, (value) => decodeSeries(ledger.series, value)) !== undefined;
+    for (const [period, rows] of rowsByPeriod) addPeriod(ledger, period, rows);
     ledger.seeded = seeded === true;
     return isValid ? ledger : undefined;
   },
 };
+
+/** Adds the rows of a month, or of a minute, hour or day that an earlier version has written. */
+function addPeriod(ledger: Ledger, period: UsagePeriod, rows: Map<string, UsageRow>): void {
+  const position = positionOf(period);
+  if (position === undefined) ledger.months.set(period, rows);
+  else for (const row of rows.values()) addToServiceAndTenant(ledger.series, row, { position, counters: row.counters });
+}
+
+/** Returns a list of points for each length: `[tenant, service, length, [index, refusals or null, …counters], …]`. */
+function encodeSeries(series: Series): unknown[] {
+  const { tenant, service } = series;
+  return SERIES_LENGTHS.map((length) => [
+    tenant,
+    service,
+    length,
+    ...Array.from(series[length], ([index, counters]) => [
+      index,
+      counters.refused ?? null,
+      ...encodeCounters(counters),
+    ]),
+  ]);
+}
+
+function decodeSeries(table: SeriesTable, value: unknown): unknown {
+  const [tenant, service, length, ...points] = arrayOf(value);
+  const known = SERIES_LENGTHS.find((each) => each === length);
+  if (!isText(tenant) || !isText(service) || known === undefined) return undefined;
+  const target = seriesFor(table, { tenant, service });
+  return decodeList(points, (point) => {
+    const [index, refused, ...numbers] = arrayOf(point);
+    const counters = decodeCounters(numbers);
+    if (!isCount(index) || counters === undefined) return undefined;
+    if (refused === null) return target[known].set(index, counters);
+    if (!isRecord(refused) || !Object.values(refused).every(isAmount)) return undefined;
+    return target[known].set(index, { ...counters, refused: refused as RefusalCounts });
+  });
+}
 
 /** The rows of the ledger, or its bases, by a key of the map and a key of the inner map. */
 type Slots = Map<string, Map<string, { readonly counters: Counters }>>;
@@ -146,8 +193,11 @@ function refusalsIn(parents: Slots): [string, string, RefusalCounts][] {
   );
 }
 
-/** Adds encoded refusals to the ledger. Returns whether all items are valid. */
-function addRefusals(ledger: Ledger, refused: unknown): boolean {
+/** Adds encoded refusals to bases and rows. Returns whether all items are valid. */
+function addRefusals(
+  ledger: { readonly bases: Ledger['bases']; readonly sums: Ledger['months'] },
+  refused: unknown,
+): boolean {
   const { bases, sums } = isRecord(refused) ? refused : {};
   const addTo = (parents: Slots, items: unknown): boolean =>
     decodeList(items, (item) => {

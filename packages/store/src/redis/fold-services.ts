@@ -1,24 +1,37 @@
-// Adds the usage of Services that are gone to rows of other Services, so that the ledger does not grow with each Service that ever existed.
-import { namespaceOfOtherServices, OTHER_SERVICES_NAME, otherServicesUid } from '@weir/model/data-plane';
+// Adds the usage of Services that are gone to rows and series of other Services, so that the ledger does not grow with each Service that ever
+// existed.
+import {
+  namespaceOfOtherServices,
+  OTHER_SERVICES_NAME,
+  otherServicesUid,
+  type SeriesLength,
+} from '@weir/model/data-plane';
 import { GONE_SERVICE_TTL_MS } from '../limits.ts';
-import { periodsKeptAt } from '../usage-periods.ts';
 import { runPipeline, runTransaction } from './connection/pipeline.ts';
-import type { UsageKeys } from './keys.ts';
-import type { UsageConnection } from './redis-usage.ts';
-import { counterSuffixesIn } from './usage-codec.ts';
+import { pagesOf, type SeriesSource } from './read-series.ts';
+import { counterSuffixesIn, servicesIn } from './usage-codec.ts';
 
 /** The number of Services in one call of `fold-services.lua`. Bounds the time for which one call blocks Redis. */
 const SERVICES_PER_CALL = 20;
+/** The number of blocks in one call of `fold-series.lua`. */
+const BLOCKS_PER_CALL = 5;
 
-export interface FoldGoneServicesOptions {
-  readonly connection: UsageConnection;
-  readonly usage: UsageKeys;
+export interface FoldGoneServicesOptions extends SeriesSource {
   readonly existing: ReadonlySet<string>;
+  /** The time that decides which Services have been gone long enough, in milliseconds since the Unix epoch. */
   readonly now: number;
+  /** The blocks of the series at the time of the store. */
+  readonly blocks: readonly SeriesBlock[];
+}
+
+export interface SeriesBlock {
+  readonly length: SeriesLength;
+  readonly block: number;
 }
 
 /** See `UsageStore.foldGoneServices`. If a step fails, the next call continues. */
-export async function foldGoneServices({ connection, usage, existing, now }: FoldGoneServicesOptions): Promise<void> {
+export async function foldGoneServices(options: FoldGoneServicesOptions): Promise<void> {
+  const { connection, usage, existing, now } = options;
   const replies = await connection.call((redis) =>
     runTransaction(redis, (all) => all.smembers(usage.tenants).smembers(usage.months).hgetall(usage.gone)),
   );
@@ -30,10 +43,10 @@ export async function foldGoneServices({ connection, usage, existing, now }: Fol
       runPipeline(redis, (all) => months.reduce((pipeline, month) => pipeline.hkeys(usage.sum(tenant, month)), all)),
     );
     const monthFields = (fields as string[][]).flat();
-    const services = new Set(monthFields.map((field) => field.slice(0, field.lastIndexOf(':'))));
-    const gone = [...services].filter((uid) => !existing.has(uid) && namespaceOfOtherServices(uid) === undefined);
+    const gone = [...servicesIn(monthFields)].filter(
+      (uid) => !existing.has(uid) && namespaceOfOtherServices(uid) === undefined,
+    );
     if (gone.length > 0) goneByTenant.set(tenant, gone);
-    // Each counter of a day is also in the sum of the day's month.
     suffixesByTenant.set(tenant, counterSuffixesIn(monthFields));
   }
   const gone = new Set([...goneByTenant.values()].flat());
@@ -41,7 +54,7 @@ export async function foldGoneServices({ connection, usage, existing, now }: Fol
   for (const [tenant, services] of goneByTenant) {
     const due = services.filter(isDue);
     const suffixes = suffixesByTenant.get(tenant) ?? [];
-    if (due.length > 0) await foldRows({ connection, usage, now, tenant, months, services: due, suffixes });
+    if (due.length > 0) await foldServices({ ...options, tenant, months, services: due, suffixes });
   }
   const isKept = (uid: string): boolean => gone.has(uid) && !isDue(uid);
   const forgotten = Object.keys(goneSince).filter((uid) => !isKept(uid));
@@ -57,7 +70,7 @@ export async function foldGoneServices({ connection, usage, existing, now }: Fol
   );
 }
 
-interface FoldRowsOptions extends Pick<FoldGoneServicesOptions, 'connection' | 'usage' | 'now'> {
+interface FoldOptions extends FoldGoneServicesOptions {
   readonly tenant: string;
   readonly months: readonly string[];
   readonly services: readonly string[];
@@ -65,14 +78,9 @@ interface FoldRowsOptions extends Pick<FoldGoneServicesOptions, 'connection' | '
   readonly suffixes: readonly string[];
 }
 
-/** Folds the rows of one tenant. Rows per hour and minute expire by themselves. */
-async function foldRows(options: FoldRowsOptions): Promise<void> {
-  const { connection, usage, now, tenant, months, services, suffixes } = options;
-  const candidates = [...months, ...periodsKeptAt(now, 'day')].map((period) => usage.sum(tenant, period));
-  const exists = await connection.call((redis) =>
-    runPipeline(redis, (all) => candidates.reduce((pipeline, sum) => pipeline.exists(sum), all)),
-  );
-  const sums = candidates.filter((_, index) => exists[index] === 1);
+/** Folds Services of one tenant. */
+async function foldServices(options: FoldOptions): Promise<void> {
+  const { connection, usage, tenant, months, services, suffixes } = options;
   const names = await connection.call((redis) => redis.hmget(usage.names, ...services));
   const others = services.map((uid, index) => {
     const namespace = (names[index] ?? '/').split('/', 1)[0] ?? '';
@@ -84,8 +92,28 @@ async function foldRows(options: FoldRowsOptions): Promise<void> {
       return all;
     }),
   );
-  for (let from = 0; from < others.length; from += SERVICES_PER_CALL) {
-    const pairs = others.slice(from, from + SERVICES_PER_CALL).flatMap(({ uid, other }) => [uid, other]);
+  // Folds the months last, because only the rows of months say which Services have series.
+  for (const { uid, other } of others) await foldSeries(options, uid, other);
+  const sums = months.map((month) => usage.sum(tenant, month));
+  for (const page of pagesOf(others, SERVICES_PER_CALL)) {
+    const pairs = page.flatMap(({ uid, other }) => [uid, other]);
     await connection.run('fold-services', sums, [suffixes.length, ...suffixes, ...pairs]);
   }
+}
+
+/** Adds the series of a Service to the series of other Services. */
+async function foldSeries(
+  { connection, usage, blocks, tenant }: FoldOptions,
+  uid: string,
+  other: string,
+): Promise<void> {
+  const pairs = blocks.map(({ length, block }) => [
+    usage.series({ tenant, service: uid }, length, block),
+    usage.series({ tenant, service: other }, length, block),
+  ]);
+  const exists = await connection.call((redis) =>
+    runPipeline(redis, (all) => pairs.reduce((pipeline, [block = '']) => pipeline.exists(block), all)),
+  );
+  const existing = pairs.filter((_, index) => exists[index] === 1);
+  for (const page of pagesOf(existing, BLOCKS_PER_CALL)) await connection.run('fold-series', page.flat(), []);
 }

@@ -1,4 +1,4 @@
-import type { UsagePeriod } from '@weir/model/data-plane';
+import type { SeriesLength, UsagePeriod } from '@weir/model/data-plane';
 import type { LeaseName } from '../contract.ts';
 
 /** All Redis keys of a fleet. The keys share one hash tag, because a script in a Redis Cluster may use only the keys of one slot. */
@@ -59,8 +59,18 @@ export interface UsageKeys {
   readonly months: string;
   /** Hash: `<incarnation>/<service>/<tenant>:<counter>` → last seen cumulative value. */
   bases(node: string): string;
-  /** Hash: `<service>:<counter>` → the tenant's usage in the period. */
+  /** Hash: `<service>:<counter>` → the tenant's usage in the month. Earlier versions also have sums of minutes, hours and days. */
   sum(tenant: string, period: UsagePeriod): string;
+  /** Hash: reason of refusals → its number in the points of series. */
+  readonly reasons: string;
+  /** Hash: number of a point in the block → the point, as `points.lua` writes it. `service` is '' in the series of the tenant. */
+  series(owner: SeriesOwner, length: SeriesLength, block: number): string;
+}
+
+export interface SeriesOwner {
+  readonly tenant: string;
+  /** The uid of a Service; '' for the series of the tenant. */
+  readonly service: string;
 }
 
 /** Returns the keys of a fleet; `fleet` matches `FLEET_NAME_FORMAT`. */
@@ -85,6 +95,10 @@ export function keysFor(fleet: string): Keys {
       months: `${prefix}usage:months`,
       bases: (node) => `${prefix}usage:bases:${node}`,
       sum: (tenant, period) => `${prefix}usage:sum:${tenant}:${period}`,
+      reasons: `${prefix}usage:reasons`,
+      // One letter for the length saves memory, because a Service has about fifty blocks.
+      series: ({ tenant, service }, length, block) =>
+        `${prefix}usage:series:${tenant}:${service}:${length.charAt(0)}:${block}`,
     },
     cutoffs: `${prefix}cutoffs`,
     cutoffSequences: `${prefix}cutoff-sequences`,

@@ -1,13 +1,29 @@
-import type { Counters, UsagePeriod, UsageReport, UsageRow } from '@weir/model/data-plane';
+import {
+  type Counters,
+  SERIES_LENGTHS,
+  type UsagePeriod,
+  type UsageReport,
+  type UsageRow,
+} from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 import { compareUsageBases, compareUsageRows } from '../comparators.ts';
-import type { FlushResult, Incarnation, UsageSeed, UsageStore } from '../contract.ts';
-import { type PeriodLength, periodsKeptAt } from '../usage-periods.ts';
+import type { FlushResult, Incarnation, SeriesPoint, SeriesQuery, UsageSeed, UsageStore } from '../contract.ts';
+import { blocksKeptAt, monthOfPeriod, type PeriodLength, type PointPosition, positionOf } from '../usage-periods.ts';
 import { runPipeline, runTransaction } from './connection/pipeline.ts';
 import type { RedisCalls } from './connection/redis-connection.ts';
 import { foldGoneServices } from './fold-services.ts';
 import type { Keys } from './keys.ts';
-import { decodeBases, decodeFolded, decodeReported, decodeSums, flushCalls, seedCall } from './usage-codec.ts';
+import { moveSums } from './move-sums.ts';
+import { readPeriods, readPoints, readSeries, type SeriesSource } from './read-series.ts';
+import {
+  decodeBases,
+  decodeFolded,
+  decodeReported,
+  decodeSums,
+  flushCalls,
+  seedCall,
+  servicesIn,
+} from './usage-codec.ts';
 
 const MAX_EXPORT_ATTEMPTS = 5;
 
@@ -40,29 +56,60 @@ export class RedisUsage implements UsageStore {
     const tenants =
       tenant === undefined ? await this.#connection.call((redis) => redis.smembers(usage.tenants)) : [tenant];
     if (tenants.length === 0) return [];
-    const sums = await this.#connection.call((redis) =>
-      runPipeline(redis, (all) => tenants.reduce((pipeline, name) => pipeline.hgetall(usage.sum(name, period)), all)),
-    );
-    const tenantSums = tenants.map((name, index) => ({ tenant: name, sums: decodeSums(sums[index]) }));
+    const position = positionOf(period);
+    const tenantSums =
+      position === undefined
+        ? await this.#sumsOfMonth(tenants, period)
+        : await this.#sumsAt(tenants, position, monthOfPeriod(period));
     const services = [...new Set(tenantSums.flatMap(({ sums: byService }) => [...byService.keys()]))];
     if (services.length === 0) return [];
     const names = await this.#connection.call((redis) => redis.hmget(usage.names, ...services));
     return usageRowsFor(tenantSums, new Map(services.map((service, index) => [service, names[index] ?? '/'])));
   }
 
-  async periods(tenant: string, length: PeriodLength): Promise<readonly UsagePeriod[]> {
+  async #sumsOfMonth(tenants: readonly string[], month: UsagePeriod): Promise<TenantSums[]> {
     const { usage } = this.#keys;
-    const candidates =
-      length === 'month'
-        ? (await this.#connection.call((redis) => redis.smembers(usage.months))).sort()
-        : periodsKeptAt(this.#clock.now(), length);
-    if (candidates.length === 0) return [];
-    const exists = await this.#connection.call((redis) =>
-      runPipeline(redis, (all) =>
-        candidates.reduce((pipeline, period) => pipeline.exists(usage.sum(tenant, period)), all),
-      ),
+    const sums = await this.#connection.call((redis) =>
+      runPipeline(redis, (all) => tenants.reduce((pipeline, name) => pipeline.hgetall(usage.sum(name, month)), all)),
     );
-    return candidates.filter((_, index) => exists[index] === 1);
+    return tenants.map((name, index) => ({ tenant: name, sums: decodeSums(sums[index]) }));
+  }
+
+  /** Reads the points of all Services that have usage in the month of the points. */
+  async #sumsAt(tenants: readonly string[], position: PointPosition, month: UsagePeriod): Promise<TenantSums[]> {
+    const { usage } = this.#keys;
+    const fields = await this.#connection.call((redis) =>
+      runPipeline(redis, (all) => tenants.reduce((pipeline, name) => pipeline.hkeys(usage.sum(name, month)), all)),
+    );
+    const owners = tenants.flatMap((tenant, index) =>
+      [...servicesIn(fields[index] as string[])].map((service) => ({ tenant, service })),
+    );
+    const points = await readPoints(this.#source, owners, position);
+    const sums = new Map<string, Map<string, Counters>>(tenants.map((tenant) => [tenant, new Map()]));
+    for (const [index, { tenant, service }] of owners.entries()) {
+      const counters = points[index];
+      if (counters !== undefined) sums.get(tenant)?.set(service, counters);
+    }
+    return [...sums].map(([tenant, byService]) => ({ tenant, sums: byService }));
+  }
+
+  async periods(tenant: string, length: PeriodLength): Promise<readonly UsagePeriod[]> {
+    if (length !== 'month') return readPeriods(this.#source, tenant, { length, now: this.#clock.now() });
+    const { usage } = this.#keys;
+    const months = (await this.#connection.call((redis) => redis.smembers(usage.months))).sort();
+    if (months.length === 0) return [];
+    const exists = await this.#connection.call((redis) =>
+      runPipeline(redis, (all) => months.reduce((pipeline, month) => pipeline.exists(usage.sum(tenant, month)), all)),
+    );
+    return months.filter((_, index) => exists[index] === 1);
+  }
+
+  series(query: SeriesQuery): Promise<readonly SeriesPoint[]> {
+    return readSeries(this.#source, query, this.#clock.now());
+  }
+
+  get #source(): SeriesSource {
+    return { connection: this.#connection, usage: this.#keys.usage };
   }
 
   async exportSeed(months: readonly UsagePeriod[]): Promise<UsageSeed> {
@@ -116,8 +163,15 @@ export class RedisUsage implements UsageStore {
     await this.#connection.run('fold-usage', [usage.folded, usage.bases(node), usage.reported], [node, life]);
   }
 
-  foldGoneServices(existing: ReadonlySet<string>, now: number): Promise<void> {
-    return foldGoneServices({ connection: this.#connection, usage: this.#keys.usage, existing, now });
+  async foldGoneServices(existing: ReadonlySet<string>, now: number): Promise<void> {
+    const source = this.#source;
+    const present = this.#clock.now();
+    const tenants = await this.#connection.call((redis) => redis.smembers(this.#keys.usage.tenants));
+    for (const tenant of tenants) await moveSums(source, tenant, present);
+    const blocks = SERIES_LENGTHS.flatMap((length) =>
+      blocksKeptAt(present, length).map((block) => ({ length, block })),
+    );
+    await foldGoneServices({ ...source, existing, now, blocks });
   }
 
   async reportedInFull(): Promise<readonly Incarnation[]> {

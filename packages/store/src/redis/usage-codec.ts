@@ -3,12 +3,13 @@ import {
   countersFrom,
   counterValues,
   periodsOf,
+  SERIES_LENGTHS,
   type SlotReport,
   type UsagePeriod,
   type UsageReport,
 } from '@weir/model/data-plane';
 import type { Incarnation, UsageBase, UsageSeed } from '../contract.ts';
-import { keptPeriodsFor } from '../usage-periods.ts';
+import { blockKeptUntil, blockOf, pointAt } from '../usage-periods.ts';
 import type { Keys } from './keys.ts';
 
 /**
@@ -31,7 +32,12 @@ export function counterSuffixesIn(fields: Iterable<string>): readonly string[] {
   return [...suffixes];
 }
 
-/** Decodes the hash `usage:sum` of one tenant and period. Returns the counters by Service uid. */
+/** Returns the uids of the Services in the given fields of a hash `usage:sum`. */
+export function servicesIn(fields: Iterable<string>): ReadonlySet<string> {
+  return new Set(Array.from(fields, (field) => field.slice(0, field.lastIndexOf(':'))));
+}
+
+/** Decodes the hash `usage:sum` of one tenant and month. Returns the counters by Service uid. */
 export function decodeSums(hash: unknown): Map<string, Counters> {
   return countersByPrefix(hash as Record<string, string>);
 }
@@ -119,13 +125,14 @@ export function flushCalls(keys: Keys, report: UsageReport): readonly ScriptCall
 }
 
 function flushCall({ usage }: Keys, { node, life, slots, isFull }: UsageReport): ScriptCall {
-  const { open, folded, names, tenants, nodes, months: monthsKey, reported } = usage;
-  const scriptKeys = new ScriptKeys([open, folded, usage.bases(node), names, tenants, nodes, monthsKey, reported]);
+  const { open, folded, names, tenants, nodes, months: monthsKey, reported, reasons } = usage;
+  const first = [open, folded, usage.bases(node), names, tenants, nodes, monthsKey, reported, reasons];
+  const scriptKeys = new ScriptKeys(first);
   const expiries: string[] = [];
   const months = new Set<UsagePeriod>();
-  const sumIndexFor = (tenant: string, period: UsagePeriod, keptUntil: number | null): number => {
-    const { index, isNew } = scriptKeys.add(usage.sum(tenant, period));
-    if (isNew) expiries.push(keptUntil === null ? '' : String(Math.ceil(keptUntil / 1000)));
+  const keyIndexFor = (key: string, keptUntil: number | null): number => {
+    const { index, isNew } = scriptKeys.add(key);
+    if (isNew) expiries.push(keptUntil === null ? '' : expiryArg(keptUntil));
     return index;
   };
   const slotArgs = slots.flatMap(({ service, tenant, namespace, name, points }) => [
@@ -134,13 +141,24 @@ function flushCall({ usage }: Keys, { node, life, slots, isFull }: UsageReport):
     `${namespace}/${name}`,
     points.length,
     ...points.flatMap(({ minute, counters }) => {
-      months.add(periodsOf(minute).month);
-      const periods = keptPeriodsFor(minute).map(({ period, keptUntil }) => sumIndexFor(tenant, period, keptUntil));
-      return [...periods, ...counterArgs(counters)];
+      const { month } = periodsOf(minute);
+      months.add(month);
+      const blockIndexes = [service, ''].flatMap((owner) =>
+        SERIES_LENGTHS.map((length) => {
+          const block = blockOf(pointAt(length, minute));
+          return keyIndexFor(usage.series({ tenant, service: owner }, length, block), blockKeptUntil(length, block));
+        }),
+      );
+      return [minute, keyIndexFor(usage.sum(tenant, month), null), ...blockIndexes, ...counterArgs(counters)];
     }),
   ]);
   const args = [node, life, isFull ? 1 : 0, months.size, ...months, ...expiries, ...slotArgs];
   return { keys: scriptKeys.keys, args };
+}
+
+/** Returns the end of a retention (milliseconds since the Unix epoch) as an argument of a script, in seconds. */
+export function expiryArg(keptUntil: number): string {
+  return String(Math.ceil(keptUntil / 1000));
 }
 
 /** Returns the call of `seed-usage.lua` that seeds the ledger. */

@@ -9,6 +9,7 @@ import { suspensionsContract } from './suspensions.ts';
 import { tableContract } from './table.ts';
 import { usageContract } from './usage.ts';
 import { usageCountersContract } from './usage-counters.ts';
+import { usageSeriesContract } from './usage-series.ts';
 
 /** Checks a store against every statement of `contract.ts`. */
 export function storeContract(subject: StoreUnderTest): void {
@@ -19,6 +20,7 @@ export function storeContract(subject: StoreUnderTest): void {
   heartbeatsContract(subject);
   usageContract(subject);
   usageCountersContract(subject);
+  usageSeriesContract(subject);
   suspensionsContract(subject);
   suspensionAuditContract(subject);
   leasesContract(subject);

@@ -9,12 +9,15 @@ import {
   otherServicesUid,
   periodsOf,
   type RefusalCounts,
+  SERIES_LENGTHS,
+  type SeriesLength,
   type SlotReport,
   type UsageReport,
   ZERO_COUNTERS,
 } from '@weir/model';
 import fc from 'fast-check';
 import type { Store, UsageSeed } from '../../src/contract.ts';
+import type { PeriodLength } from '../../src/usage-periods.ts';
 import type { StoreUnderTest } from './store-fixture.ts';
 
 const START = minuteOf(Date.now()) - 60;
@@ -24,7 +27,7 @@ const NODES = ['n1', 'n2'] as const;
 /**
  * Checks that the ledger equals the relayed bytes although reports are lost, repeated or reordered, proxies restart, ended incarnations and
  * Services that are gone are folded, and the store is rolled back, or wiped and seeded from an old export, in which several Services may
- * share a row and a base.
+ * share a row and a base. The series equal the relayed bytes as well, unless the store lost data.
  */
 export function usageProperties(subject: StoreUnderTest, { numRuns }: { readonly numRuns: number }): void {
   describe(`properties of the ledger of ${subject.name}`, () => {
@@ -79,8 +82,10 @@ export function usageProperties(subject: StoreUnderTest, { numRuns }: { readonly
           const sum = areRowsShared ? byTenant : (usage: Usage): Usage => usage;
           assert.deepEqual(sum(await fleet.total('month')), sum(fleet.relayed));
           if (!wasLost) {
-            assert.deepEqual(await fleet.total('minute'), fleet.relayed);
-            assert.deepEqual(sum(await fleet.total('day')), sum(fleet.relayed));
+            for (const length of SERIES_LENGTHS) {
+              assert.deepEqual(sum(await fleet.total(length)), sum(fleet.relayed), length);
+              assert.deepEqual(await fleet.tenantTotal(length), byTenant(fleet.relayed), length);
+            }
           }
         }),
         { numRuns },
@@ -210,7 +215,17 @@ class Fleet {
     return [...new Set([START, this.minute].map((minute) => periodsOf(minute).month))];
   }
 
-  async total(length: 'minute' | 'day' | 'month'): Promise<Record<string, Counters>> {
+  /** Returns the sum of the series of each tenant. */
+  async tenantTotal(length: SeriesLength): Promise<Usage> {
+    const found: Record<string, Counters> = {};
+    for (const tenant of Object.keys(byTenant(this.relayed))) {
+      const points = await this.#store.usage.series({ tenant, length, from: START - 1_440, until: this.minute + 1 });
+      found[tenant] = points.reduce((total, { counters }) => addCounters(total, counters), ZERO_COUNTERS);
+    }
+    return found;
+  }
+
+  async total(length: PeriodLength): Promise<Record<string, Counters>> {
     const found: Record<string, Counters> = {};
     const tenants = new Set(SLOTS.map((slot) => slot.slice(slot.indexOf('/') + 1)));
     for (const tenant of tenants) {

@@ -107,15 +107,15 @@ export function usageContract(subject: StoreUnderTest): void {
     test('adds a late report only to periods whose retention has not ended', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
-      const [threeHoursAgo, longAgo] = [NOW - 180, NOW - 500 * 1440];
+      const [threeDaysAgo, longAgo] = [NOW - 3 * 1440, NOW - 900 * 1440];
       await usage.flush(
         report([
           [longAgo, 10],
-          [threeHoursAgo, 15],
+          [threeDaysAgo, 15],
         ]),
       );
-      assert.deepEqual(await usage.rows(textOf(threeHoursAgo)), []);
-      assert.equal((await usage.rows(textOf(threeHoursAgo).slice(0, 13)))[0]?.counters.receivedBytes, 5);
+      assert.deepEqual(await usage.rows(textOf(threeDaysAgo)), []);
+      assert.equal((await usage.rows(textOf(threeDaysAgo).slice(0, 13)))[0]?.counters.receivedBytes, 5);
       assert.deepEqual(await usage.rows(textOf(longAgo).slice(0, 10)), []);
       assert.equal((await usage.rows(textOf(longAgo).slice(0, 7)))[0]?.counters.receivedBytes, 10);
     });
@@ -228,7 +228,7 @@ export function usageContract(subject: StoreUnderTest): void {
       assert.equal((await usage.rows(month))[0]?.counters.receivedBytes, 110);
     });
 
-    test('folds Services that have been gone for 7 days into one row per namespace, tenant, month and day', async () => {
+    test('folds Services that have been gone for 7 days into one row per namespace, tenant and period', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
       const [day, month] = [textOf(NOW).slice(0, 10), textOf(NOW).slice(0, 7)];
@@ -259,6 +259,7 @@ export function usageContract(subject: StoreUnderTest): void {
       ];
       assert.deepEqual(await rows(month), folded);
       assert.deepEqual(await rows(day), folded);
+      assert.deepEqual(await rows(textOf(NOW)), folded);
       assert.deepEqual(await flush('gone1', 51), { kind: 'accepted' });
       assert.ok((await rows(month)).some((row) => JSON.stringify(row) === '["gone1","shop","web",50]'));
       await usage.foldGoneServices(new Set(['kept']), start + week);

@@ -94,6 +94,38 @@ describe('a memory store with a state directory', () => {
     await old.close();
   });
 
+  test('keeps the series, and reads the minutes, hours and days of an earlier version', async (t) => {
+    const directory = directoryOf(t);
+    const first = await open(directory);
+    await first.usage.seed({ months: [], bases: [] });
+    await first.usage.flush(report([[NOW, 10]]));
+    await first.close();
+    const file = join(directory, 'store-ledger.json');
+    const { series, ...ledger } = JSON.parse(readFileSync(file, 'utf8'));
+    const [[, rows]] = ledger.sums;
+    const sums = Object.values(periodsOf(NOW)).map((period) => [period, rows]);
+    const { minute } = periodsOf(NOW);
+    const refused = { bases: [], sums: [[minute, 'u1/shop', { 'rate-limit': 2 }]] };
+    const earlier = JSON.stringify({ ...ledger, sums, refused });
+    for (const text of [JSON.stringify({ ...ledger, series }), earlier]) {
+      writeFileSync(file, text);
+      const store = await open(directory);
+      for (const length of ['minute', 'hour', 'day'] as const) {
+        for (const service of ['u1', undefined]) {
+          const points = await store.usage.series({ tenant: 'shop', service, length, from: 0, until: NOW + 1 });
+          assert.equal(points.length, 1);
+          assert.equal(points[0]?.counters.receivedBytes, 10);
+          const isRefused = text === earlier && length === 'minute';
+          assert.deepEqual(points[0].counters.refused, isRefused ? { 'rate-limit': 2 } : undefined);
+        }
+      }
+      await store.close();
+    }
+    series[0][3][0] = 'not a number';
+    writeFileSync(file, JSON.stringify({ ...ledger, series }));
+    await assert.rejects(open(directory), { code: 'DAMAGED' });
+  });
+
   test('keeps refusals, and reads a ledger of a version without them', async (t) => {
     const directory = directoryOf(t);
     const before = await open(directory);

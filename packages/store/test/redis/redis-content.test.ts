@@ -189,15 +189,21 @@ describe('the content of Redis', requireProgram('redis'), () => {
     const minute = minuteOf(Date.now());
     await usage.flush(report([[minute, 1]]));
     await usage.flush(report([[minute, 2]]));
-    const text = new Date(minute * 60_000).toISOString();
     const keys = keysFor(world.fleet).usage;
-    const hours = async (length: number): Promise<number> =>
-      ((await redis().expiretime(keys.sum('shop', text.slice(0, length)))) - minute * 60) / 3600;
-    assert.ok(Math.abs((await hours(16)) - 2) < 0.1);
-    assert.ok(Math.abs((await hours(13)) - 8 * 24) <= 1);
-    assert.ok(Math.abs((await hours(10)) - 400 * 24) <= 24);
+    for (const [length, minutes, keptMinutes] of [
+      ['minute', 1, 2 * 1_440],
+      ['hour', 60, 60 * 1_440],
+      ['day', 1_440, 731 * 1_440],
+    ] as const) {
+      const block = Math.floor(minute / minutes / 120);
+      const end = (block + 1) * 120 * minutes + keptMinutes;
+      for (const service of ['u1', '']) {
+        const key = keys.series({ tenant: 'shop', service }, length, block);
+        assert.equal(await redis().expiretime(key), end * 60, key);
+      }
+    }
     const others = [
-      keys.sum('shop', text.slice(0, 7)),
+      keys.sum('shop', new Date(minute * 60_000).toISOString().slice(0, 7)),
       keys.bases('n1'),
       keys.names,
       keys.tenants,

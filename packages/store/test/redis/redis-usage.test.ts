@@ -86,12 +86,12 @@ function pointsOf(keys: readonly string[], args: readonly (string | number)[]): 
   const rest = args.slice(3);
   const take = (count: number): (string | number)[] => rest.splice(0, count);
   take(Number(take(1)[0]));
-  take(keys.length - 8);
+  take(keys.length - 9);
   const points: Calls['sent'][number] = [];
   while (rest.length > 0) {
     const [service, , , count] = take(4);
     for (let point = 0; point < Number(count); point += 1) {
-      points.push({ service: String(service), receivedBytes: Number(take(13)[4]) });
+      points.push({ service: String(service), receivedBytes: Number(take(17)[8]) });
       take(2 * Number(take(1)[0]));
     }
   }

@@ -1,16 +1,16 @@
 import { type EndpointStats, endpointsSpeakHttp2 } from '@weir/model/data-plane';
 import type { LoggedRequest } from '../../access-log/access-log.ts';
 import type { Admission } from '../../limits/admission.ts';
-import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED, SENT } from '../../metering/counters.ts';
+import { ACTIVE, addToCounter, CONNECTIONS, countOutcome } from '../../metering/counters.ts';
 import type { Outcome } from '../../metering/outcome.ts';
-import type { Session } from '../../relay/session.ts';
+import type { RelayContext, Session } from '../../relay/session.ts';
 import type { Window } from '../../transport/tcp-transport.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
 import { type AnswerReason, CurrentRequest, type RequestConnection, SWITCHING_PROTOCOLS } from '../current-request.ts';
 import { EndpointRequest } from '../endpoint-request.ts';
 import type { HeadFields } from '../h1/head-fields.ts';
 import type { RequestHeadRefusal } from '../h1/refusals.ts';
-import type { HttpConnectionOptions } from '../http-connection.ts';
+import type { HttpConnectionOptions } from '../http-connection-options.ts';
 import { flush, trailerLinesOf } from '../message-output.ts';
 import type { ErrorReason } from '../passes/error-answer.ts';
 import type { ForwardedPeer } from '../passes/forwarded.ts';
@@ -18,6 +18,7 @@ import type { ResponseHead } from '../passes/response-passes.ts';
 import { reasonForRefusal } from '../refusal-reason.ts';
 import type { RequestOwner } from '../request-owner.ts';
 import type { RoutedTo } from '../request-router.ts';
+import { RequestTimeouts } from '../request-timeouts.ts';
 import { edit, output } from '../worker-memory.ts';
 import type { DecodedHead } from './decoded-head.ts';
 import { encodeResponse } from './head-encoder.ts';
@@ -26,11 +27,16 @@ import { ERROR } from './protocol.ts';
 import type { Http2RequestOwner, ResponsePacer } from './request-owner.ts';
 import { SeparatePacer } from './separate-pacer.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
-import { TimedRequest } from './timed-request.ts';
+import { StreamBytes } from './stream-bytes.ts';
 import { ACCEPT_NAME, mayAnswer, newWebSocketKey, type WebSocketKey } from './websocket.ts';
 
 /** One request of an HTTP/2 connection, and its stream. */
-export class Http2Request extends TimedRequest implements StreamConsumer, RequestOwner, RequestConnection, Session {
+export class Http2Request implements StreamConsumer, RequestOwner, RequestConnection, Session {
+  deadline = 0;
+  wheelSlot = 0;
+  wheelIndex = -1;
+  sessionIndex = -1;
+  readonly context: RelayContext;
   /** The counters of the Service that gets the request. */
   counters: Float64Array;
   upstream: Upstream;
@@ -51,15 +57,13 @@ export class Http2Request extends TimedRequest implements StreamConsumer, Reques
   /** Whether the endpoint has accepted the WebSocket. */
   #isWebSocket = false;
   #hasTrailers = false;
-  #countedReceived = 0;
-  #countedSent = 0;
+  readonly #timeouts: RequestTimeouts;
+  readonly #bytes: StreamBytes;
   #pacer: ResponsePacer;
-  /** How many bytes of the response the pacer has got. */
-  #chargedSent = 0;
   #isEnded = false;
 
   constructor(owner: Http2RequestOwner, stream: Http2Stream, options: HttpConnectionOptions) {
-    super(options.context);
+    this.context = options.context;
     this.#owner = owner;
     this.#stream = stream;
     this.#options = options;
@@ -68,6 +72,8 @@ export class Http2Request extends TimedRequest implements StreamConsumer, Reques
     this.peer = owner.peer;
     this.counters = options.counters;
     this.#current = new CurrentRequest(this);
+    this.#timeouts = new RequestTimeouts(options.context.wheel, this);
+    this.#bytes = new StreamBytes(stream);
   }
 
   // What `CurrentRequest` reads.
@@ -140,7 +146,10 @@ export class Http2Request extends TimedRequest implements StreamConsumer, Reques
   }
 
   #register(): void {
-    this.startTimeouts();
+    const { idleTimeoutMs, requestTimeoutMs } = this.upstream.route.settings;
+    this.#timeouts.useIdleTimeout(idleTimeoutMs);
+    this.#timeouts.startRequest(requestTimeoutMs);
+    this.#timeouts.start(idleTimeoutMs);
     // A suspension of the connection's Service ends the whole connection.
     if (this.#ownAdmission !== undefined) this.upstream.service.sessions.add(this);
   }
@@ -200,11 +209,11 @@ export class Http2Request extends TimedRequest implements StreamConsumer, Reques
     if (code !== undefined) this.#current.abandon();
     this.#request?.cancel();
     this.#request = undefined;
-    this.context.wheel.remove(this);
-    this.#countBytes();
+    this.#timeouts.stop();
+    this.#bytes.count(this.counters);
     this.#endLog();
     this.#owner.onRequestEnd(this);
-    this.#pacer.endResponse(this, this.#takeUncharged());
+    this.#pacer.endResponse(this, this.#bytes.takeUncharged());
     if (this.#ownAdmission === undefined) return;
     this.upstream.service.sessions.delete(this);
     this.#ownAdmission.release();
@@ -241,7 +250,7 @@ export class Http2Request extends TimedRequest implements StreamConsumer, Reques
     if (options === undefined) return undefined;
     const isSwitch = head.status === SWITCHING_PROTOCOLS;
     this.#isWebSocket ||= isSwitch;
-    if (isSwitch) this.endRequestTimeout();
+    if (isSwitch) this.#timeouts.endRequest();
     if (isSwitch) edit.dropByName(ACCEPT_NAME);
     const { connection } = this.#owner;
     // RFC 8441 §5: 200 accepts the WebSocket. RFC 9113 §8.6: HTTP/2 has no 101.
@@ -277,14 +286,7 @@ export class Http2Request extends TimedRequest implements StreamConsumer, Reques
   }
 
   #mayRead(): boolean {
-    return this.#pacer.mayRead(this, this.#takeUncharged());
-  }
-
-  #takeUncharged(): number {
-    const { sentBytes } = this.#stream;
-    const bytes = sentBytes - this.#chargedSent;
-    this.#chargedSent = sentBytes;
-    return bytes;
+    return this.#pacer.mayRead(this, this.#bytes.takeUncharged());
   }
 
   /** Leaves the response unread while the bandwidth limits are exceeded. */
@@ -324,10 +326,10 @@ export class Http2Request extends TimedRequest implements StreamConsumer, Reques
   }
 
   onExpired(): void {
-    this.context.wheel.add(this);
+    this.#timeouts.restart();
     try {
-      const isInTime = !this.hasTimedOut;
-      if (this.extendIfThrottled()) return;
+      const isInTime = !this.#timeouts.hasRequestTimedOut;
+      if (this.#isThrottled && this.#timeouts.extendThrottled()) return;
       if (isInTime && this.#request?.isConnecting === true) this.#request.tryNextEndpoint('connect-timeout');
       // RFC 9110 §15.5.9: the client was too slow, unless the endpoint does not take the body.
       else this.#fail(isInTime && this.#awaitsBody ? 'request-timeout' : 'endpoint-timeout');
@@ -336,8 +338,13 @@ export class Http2Request extends TimedRequest implements StreamConsumer, Reques
     }
   }
 
-  protected override get isThrottled(): boolean {
+  /** Whether a bandwidth limit lets the response wait. */
+  get #isThrottled(): boolean {
     return this.#pacer.waitsForBandwidth(this);
+  }
+
+  onConnecting(): void {
+    this.#timeouts.set(this.upstream.route.settings.connectTimeoutMs);
   }
 
   /** Whether nothing but the client keeps the endpoint from getting the rest of the body. */
@@ -377,24 +384,15 @@ export class Http2Request extends TimedRequest implements StreamConsumer, Reques
   }
 
   #progress(): void {
-    this.#countBytes();
+    this.#bytes.count(this.counters);
     this.#owner.onProgress();
-    this.extendIdleDeadline();
+    this.#timeouts.extendIdle();
   }
 
   #endLog(): void {
     const { logged } = this;
     if (logged === undefined) return;
-    logged.receivedBytes = this.#stream.receivedBytes;
-    logged.sentBytes = this.#stream.sentBytes;
+    this.#bytes.writeTo(logged);
     this.context.accessLog.end(logged, { service: this.upstream.service.entry, counters: this.counters }, this.now);
-  }
-
-  #countBytes(): void {
-    const { receivedBytes, sentBytes } = this.#stream;
-    addToCounter(this.counters, RECEIVED, receivedBytes - this.#countedReceived);
-    addToCounter(this.counters, SENT, sentBytes - this.#countedSent);
-    this.#countedReceived = receivedBytes;
-    this.#countedSent = sentBytes;
   }
 }

@@ -8,13 +8,9 @@ import { ticksFor } from '../../relay/timeout-wheel.ts';
 import type { TcpStream } from '../../transport/tcp-transport.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
 import type { RequestHeadRefusal } from '../h1/refusals.ts';
-import {
-  HEAD_TIMEOUT_MS,
-  HttpConnection,
-  type HttpConnectionOptions,
-  KEEP_ALIVE_MS,
-  LINGER_MS,
-} from '../http-connection.ts';
+import { HttpConnection } from '../http-connection.ts';
+import type { HttpConnectionOptions } from '../http-connection-options.ts';
+import { HEAD_TIMEOUT_MS, KEEP_ALIVE_MS, LINGER_MS } from '../request-timeouts.ts';
 import { Http2Connection } from './connection.ts';
 import type { ConnectionHandler } from './connection-handler.ts';
 import type { DecodedHead } from './decoded-head.ts';
@@ -165,7 +161,7 @@ export class Http2Session
     const { isInHead } = this.connection;
     if (isInHead && !this.#isInHead) {
       this.#deadlineBeforeHead = this.deadline;
-      if (this.deadline > this.context.wheel.now + ticksFor(HEAD_TIMEOUT_MS)) this.setDeadline(HEAD_TIMEOUT_MS);
+      if (this.deadline > this.context.wheel.now + ticksFor(HEAD_TIMEOUT_MS)) this.timeouts.set(HEAD_TIMEOUT_MS);
     } else if (!isInHead && this.#isInHead && !this.hasRequest) this.deadline = this.#deadlineBeforeHead;
     this.#isInHead = isInHead;
   }
@@ -236,7 +232,7 @@ export class Http2Session
 
   onRequestEnd(request: Http2Request): void {
     this.#requests.delete(request);
-    if (!this.hasRequest && !this.isEnded && !this.#isLingering) this.setDeadline(KEEP_ALIVE_MS);
+    if (!this.hasRequest && !this.isEnded && !this.#isLingering) this.timeouts.set(KEEP_ALIVE_MS);
   }
 
   // What the connection reports.
@@ -246,7 +242,7 @@ export class Http2Session
     this.#requests.add(request);
     // The request may end before it is returned.
     stream.consumer = request;
-    this.startIdleTimeout();
+    this.timeouts.startIdle();
     request.start(head, refusal);
     this.#requestCount += 1;
     if (this.context.isDraining && !this.isEnded) this.connection.drain();
@@ -272,7 +268,7 @@ export class Http2Session
     this.connection.drain();
     this.connection.onSinkClosed();
     this.client.shutdown();
-    this.setDeadline(LINGER_MS);
+    this.timeouts.set(LINGER_MS);
     if (!this.isPaced) return;
     this.isPaced = false;
     this.client.readStart();

@@ -6,6 +6,8 @@ import { connect } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { Readable } from 'node:stream';
 import { after, before, test } from 'node:test';
+import { DEFAULT_SERVICE_SETTINGS } from '@weir/model';
+import { WebSocket, WebSocketServer } from 'ws';
 import { NARROW_READ_BYTES } from '../../../src/transport/tcp/read-memory.ts';
 import { type Fleet, startFleet } from '../../fixtures/fleet.ts';
 import { PORT } from '../../fixtures/listen-address.ts';
@@ -23,6 +25,7 @@ const SMALL_COUNT = 75;
 const server: Server = createServer(
   (request, response) => void response.end(Buffer.alloc(request.url === '/small' ? SMALL_BYTES : BODY_BYTES)),
 );
+new WebSocketServer({ server }).on('connection', (socket) => socket.send(Buffer.alloc(BODY_BYTES)));
 before(async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -83,10 +86,40 @@ test('slows down small responses of HTTP/2 to simultaneous requests', async () =
   assertMinDuration(startedAt, SMALL_COUNT * SMALL_BYTES);
 });
 
+test('slows down a WebSocket to the limit of the tenant', async () => {
+  await using fleet = await startFleet();
+  await serve(fleet);
+  const startedAt = performance.now();
+  const socket = new WebSocket(`ws://${fleet.addressOf()}:${PORT}`);
+  const [message] = (await once(socket, 'message')) as [Buffer];
+  assert.equal(message.length, BODY_BYTES);
+  assertMinDuration(startedAt, BODY_BYTES);
+  socket.terminate();
+});
+
+test('slows down responses of HTTP/2 to the limit of their Service, if the connection belongs to another Service', async () => {
+  await using fleet = await startFleet();
+  const shared = { port: PORT, endpoints: [endpoint()], shared: true };
+  const limits = { ...DEFAULT_SERVICE_SETTINGS.limits, outBitsPerSecond: BYTES_PER_SECOND * 8 };
+  await startServing(
+    fleet,
+    { ...shared, name: 'fast', settings: { httpPorts: [PORT], hosts: ['fast.example'] } },
+    { ...shared, name: 'slow', settings: { httpPorts: [PORT], hosts: ['slow.example'], limits } },
+  );
+  const client = connect(`http://${fleet.addressOf()}:${PORT}`);
+  assert.equal(await lengthOf(client.request({ ':authority': 'fast.example', ':path': '/small' })), SMALL_BYTES);
+  const startedAt = performance.now();
+  await assertSlow(client.request({ ':authority': 'slow.example', ':path': '/' }), startedAt);
+  client.close();
+});
+
+function endpoint(): { readonly address: string; readonly port: number } {
+  return { address: '127.0.0.1', port: (server.address() as AddressInfo).port };
+}
+
 async function serve(fleet: Fleet): Promise<void> {
-  const endpoint = { address: '127.0.0.1', port: (server.address() as AddressInfo).port };
   fleet.limit('shop', { outBitsPerSecond: BYTES_PER_SECOND * 8 });
-  await startServing(fleet, webService([endpoint], { settings: { httpPorts: [PORT] } }));
+  await startServing(fleet, webService([endpoint()], { settings: { httpPorts: [PORT] } }));
 }
 
 /** Reads the response, and asserts that it took as long as the limit demands. */

@@ -13,6 +13,8 @@ const SCRIPT_NAMES = [
   'seed-usage',
   'fold-usage',
   'fold-services',
+  'fold-series',
+  'move-sum',
   'put-cutoff',
   'remove-cutoff',
   'complete-cutoffs',
@@ -20,6 +22,9 @@ const SCRIPT_NAMES = [
   'keep-lease-member',
 ] as const;
 export type ScriptName = (typeof SCRIPT_NAMES)[number];
+
+/** The scripts that begin with the functions of `points.lua`. */
+const SCRIPTS_WITH_POINTS: ReadonlySet<ScriptName> = new Set(['flush-usage', 'fold-series', 'move-sum']);
 
 /** Defines the scripts of `src/lua` as commands of the client. */
 export function defineScripts(redis: Redis): void {
@@ -53,10 +58,14 @@ const sources = new Map<string, string>();
 function sourceOf(name: ScriptName | 'read-together'): string {
   let source = sources.get(name);
   if (source === undefined) {
-    source = readFileSync(join(packageRoot(), 'src', 'lua', `${name}.lua`), 'utf8');
+    source = (SCRIPTS_WITH_POINTS.has(name) ? readLua('points') : '') + readLua(name);
     sources.set(name, source);
   }
   return source;
+}
+
+function readLua(name: string): string {
+  return readFileSync(join(packageRoot(), 'src', 'lua', `${name}.lua`), 'utf8');
 }
 
 /** Returns the root folder of this package. Code in `dist` also reads the scripts from `src`, because the compiler does not copy them. */
