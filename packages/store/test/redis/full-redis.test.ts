@@ -48,7 +48,7 @@ describe('a Redis that has reached its maxmemory', requireProgram('redis'), () =
       owner: { kind: 'tenant', name: 'shop' },
       resource: 'connections',
       limit: 10,
-      claim: { demand: 1, weight: 1, floor: 0 },
+      claim: { demand: 1, weight: 1, floor: 0, used: 0 },
       held: 4,
       wanted: 4,
     } as const;

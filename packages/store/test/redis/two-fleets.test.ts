@@ -80,7 +80,7 @@ describe('two fleets in one Redis', requireProgram('redis'), () => {
             owner: { kind: 'tenant', name: 'shop' },
             resource: 'connections',
             limit: 10,
-            claim: { demand: 10, weight: 1, floor: 0 },
+            claim: { demand: 10, weight: 1, floor: 0, used: 10 },
             held: 10,
             wanted: 10,
           },
