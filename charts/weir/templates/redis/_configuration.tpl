@@ -21,7 +21,7 @@ passwords, "#(USER)" is a placeholder for each password, which the init containe
 {{- define "weir.redisUsers" -}}
 {{- include "weir.generate" . -}}
 {{- $own := printf "weir:{%s}:" (include "weir.fleet" .) -}}
-{{- $commands := "+@read +@write +@scripting +@transaction +@connection -@dangerous +info +time" -}}
+{{- $commands := "+@read +@write +@scripting +@transaction +@connection -@dangerous -scan -randomkey +info +time" -}}
 {{- $keys := dict
   "controller" (list "~" "*")
   "proxy" (list "%R~" "meta" "%R~" "table" "%R~" "keys" "%R~" "changes" "%R~" "cutoff*" "~" "lives" "~" "proxies" "~" "proxy:*" "~" "usage:*" "~" "lease*")

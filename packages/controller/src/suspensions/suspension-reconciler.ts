@@ -45,6 +45,12 @@ export interface SuspensionReconcilerOptions {
   readonly deferredCalls: DeferredSuspensionCalls;
 }
 
+/**
+ * How many removals the store records. More removals are forgotten by another declaration, because each proxy reads all removals at each
+ * change.
+ */
+const MAX_RECORDED_REMOVALS = 1_000;
+
 /** Puts the Suspensions of the source into the store, and removes a suspension from the store once its object is known to be deleted. */
 export class SuspensionReconciler {
   readonly #options: SuspensionReconcilerOptions;
@@ -87,10 +93,12 @@ export class SuspensionReconciler {
     const deleted = plan.missing.filter(({ uid }) => deferredCalls.isDeleted(uid));
     for (const suspension of plan.expired) await this.#lift(suspension, 'expired');
     for (const suspension of deleted) await this.#lift(suspension, 'deleted');
-    if (!isComplete) await store.markComplete(this.#reportedSequence);
+    const removals = state.changes.size - state.suspensions.length;
+    const isDeclared = isComplete && removals <= MAX_RECORDED_REMOVALS;
+    if (!isDeclared) await store.markComplete(this.#reportedSequence);
     const written = plan.put.length + adopted + plan.expired.length + deleted.length;
     // The table waits for this function, so the store is not read again if nothing was written.
-    this.#recordState(isComplete && written === 0 ? state : await store.read());
+    this.#recordState(isDeclared && written === 0 ? state : await store.read());
     deferredCalls.setToResolve({
       missing: plan.missing.filter(({ uid }) => !deferredCalls.isDeleted(uid)),
       expired: wanted.filter((suspension) => !isInForce(suspension, clock.now())),

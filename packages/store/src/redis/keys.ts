@@ -114,7 +114,8 @@ export function keysFor(fleet: string): Keys {
 
 /** The Redis user of each kind of process. */
 export type RedisUser = 'weir-controller' | 'weir-proxy' | 'weir-console';
-const ACL_COMMANDS = '+@read +@write +@scripting +@transaction +@connection -@dangerous +info +time';
+/** Without SCAN and RANDOMKEY, which would return the names of all keys, also of other fleets. */
+const ACL_COMMANDS = '+@read +@write +@scripting +@transaction +@connection -@dangerous -scan -randomkey +info +time';
 
 /**
  * Returns the permissions of each Redis user as rules of `ACL SETUSER` (Redis 7), to be placed after `on` and a password. The

@@ -24,7 +24,7 @@ const SCRIPT_NAMES = [
 export type ScriptName = (typeof SCRIPT_NAMES)[number];
 
 /** The scripts that begin with the functions of `points.lua`. */
-const SCRIPTS_WITH_POINTS: ReadonlySet<string> = new Set(['flush-usage', 'fold-series', 'move-sum']);
+const SCRIPTS_WITH_POINTS: ReadonlySet<string> = new Set<ScriptName>(['flush-usage', 'fold-series', 'move-sum']);
 
 /** Defines the scripts of `src/lua` as commands of the client. */
 export function defineScripts(redis: Redis): void {
