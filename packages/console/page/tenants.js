@@ -4,6 +4,7 @@ import { refusedNowText, refusedThisMonthText, totalOf } from './refusals.js';
 import { sparkline, withPoint } from './sparkline.js';
 import { stateIcon } from './state-icons.js';
 import { detailsText } from './suspension-text.js';
+import { topClientsView } from './top-clients.js';
 
 /** Points of the graphs, by tenant name. Kept outside of the cards, because points may arrive before a tenant has a card. */
 const pointsByTenant = new Map();
@@ -106,6 +107,7 @@ function tenantCard(name, onSuspend) {
     refused,
     element('div', { class: 'month' }, month, meter),
     services,
+    topClientsView(name),
   );
   return {
     node,

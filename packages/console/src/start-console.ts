@@ -29,6 +29,7 @@ import { openApiOptionsFor } from './api/schemas.ts';
 import { serviceRoutes } from './api/service-routes.ts';
 import { suspensionRoutes } from './api/suspension-routes.ts';
 import { tenantRoutes } from './api/tenant-routes.ts';
+import { topClientsRoutes } from './api/top-clients-routes.ts';
 import { usageSeriesRoutes } from './api/usage-series-routes.ts';
 import { FleetWatch } from './fleet/fleet-watch.ts';
 import { createConsoleServer, OpenSockets, type TlsOptions } from './http-server.ts';
@@ -162,6 +163,7 @@ function createApp(context: RouteContext, encryption: TlsOptions | undefined): F
     suspensionRoutes(routes, context);
     liveRoutes(routes, context);
     accessLogRoutes(routes, context);
+    topClientsRoutes(routes, context);
     monitoringRoutes(routes, context);
     currentUserRoute(routes, context);
     aggregatedRoutes(routes);

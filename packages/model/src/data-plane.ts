@@ -7,6 +7,8 @@ export { buildPool, EMPTY_POOL, type EndpointPool, type ZoneFilter } from './bal
 export { createEndpointStats, type EndpointStats, EXCLUDED, updateEndpointStats } from './balance/endpoint-stats.ts';
 export { hashPair, hashText } from './balance/hash.ts';
 export { fillMaglevSlots, MAGLEV_SLOTS, MAX_MAGLEV_ENDPOINTS, type MaglevTable } from './balance/maglev-table.ts';
+export * from './clients/space-saving.ts';
+export * from './clients/tenant-clients.ts';
 export { compareText } from './compare.ts';
 export { formatDuration, parseDuration } from './duration.ts';
 export * from './health/ejection.ts';
@@ -27,7 +29,8 @@ export * from './http/retry-budget.ts';
 export * from './http/route.ts';
 export * from './http/router.ts';
 export { httpRouteOf } from './http/service-route.ts';
-export { type Demand, DemandWindow } from './limits/demand-window.ts';
+export * from './limits/demand-window.ts';
+export * from './limits/fleet-rate.ts';
 export * from './limits/fleet-share.ts';
 export * from './limits/token-bucket.ts';
 export {

@@ -66,6 +66,7 @@ const CONFIG = {
   trustProxyProtocol: optional(list('WEIR_TRUST_PROXY_PROTOCOL', CIDR)),
   trustForwarded: optional(list('WEIR_TRUST_FORWARDED', CIDR)),
   writeForwarded: boolean('WEIR_WRITE_FORWARDED', { default: false }),
+  topClients: boolean('WEIR_TOP_CLIENTS', { default: false }),
   fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET_FORMAT)),
   stateDirectory: optional(path('WEIR_STATE')),
   transport: oneOf('WEIR_TRANSPORT', TRANSPORT_KINDS, { default: DEFAULT_TRANSPORT }),

@@ -43,6 +43,7 @@ interface StandaloneCommandOptions extends ManifestOptions {
   readonly trustProxyProtocol?: readonly string[];
   readonly trustForwarded?: readonly string[];
   readonly writeForwarded?: boolean;
+  readonly topClients?: boolean;
   readonly kubeconfig?: string;
 }
 
@@ -75,6 +76,7 @@ export function addStandalone(program: Command, { terminal, finish }: CommandCon
       ).argParser(appendCidr),
     )
     .option('--write-forwarded', 'send Forwarded (RFC 7239) beside X-Forwarded-For to pods')
+    .option('--top-clients', 'count the clients of each tenant with the most bytes and connections')
     .option(
       '--kubeconfig <file>',
       'kubeconfig of an API server; the EndpointSlices of this server replace the EndpointSlices of the manifests (default: none)',

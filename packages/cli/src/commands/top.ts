@@ -4,7 +4,9 @@ import { ConsoleError } from '../client/console-client.ts';
 import { liveFrames } from '../client/live-frames.ts';
 import { clientFor, type ServerOptions, serverOption } from '../client/server-options.ts';
 import type { CommandContext } from '../command-context.ts';
+import { toSingleLine } from '../output/ansi.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
+import { type TopClientsResponse, topClientsText } from '../output/top-clients-text.ts';
 import { refusalText, SORT_COLUMNS, type SortColumn, sortedFrame, topText } from '../output/top-text.ts';
 
 const EXAMPLES = `
@@ -12,6 +14,7 @@ Examples:
   weir top                               live view; Ctrl-C ends it
   weir top --tenant shop --sort in
   weir top --refused                     which Services refuse clients, and why
+  weir top --clients shop                which clients of tenant shop use the most, in the last 5 to 10 minutes
   weir top --once -o json                one frame, for scripts
 
 CONN/S and REQ/S count new connections and HTTP requests per second. 5XX is the share of these requests that were
@@ -21,6 +24,7 @@ interface TopOptions extends ServerOptions {
   readonly tenant?: string;
   readonly sort?: SortColumn;
   readonly refused: boolean;
+  readonly clients?: string;
   readonly once: boolean;
   readonly output: OutputFormat;
 }
@@ -45,11 +49,13 @@ export function addTop(program: Command, { terminal }: CommandContext): void {
       ).choices(SORT_COLUMNS),
     )
     .option('--refused', 'show the tenants and Services that refuse clients, with the reasons', false)
+    .option('--clients <tenant>', 'show the clients of this tenant with the most bytes and connections')
     .option('--once', 'print one frame and exit, as always if stdout is not a terminal', false)
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', EXAMPLES)
     .action(async (options: TopOptions) => {
+      if (options.clients !== undefined) return printClients(options, options.clients);
       const live = terminal.isTerminal && !options.once && options.output === 'table';
       if (live) terminal.out(CLEAR);
       for await (const frame of framesOf(options)) {
@@ -65,6 +71,14 @@ export function addTop(program: Command, { terminal }: CommandContext): void {
         terminal.out(REDRAW + truncateLines(text()));
       }
     });
+
+  async function printClients(options: TopOptions, tenant: string): Promise<void> {
+    const path = `/api/v1/tenants/${encodeURIComponent(tenant)}/top-clients`;
+    const found = await clientFor(terminal, options).get<TopClientsResponse>(path);
+    for (const { node, problem } of found.missing)
+      terminal.err(`weir: the clients at node ${toSingleLine(node)} are missing: ${toSingleLine(problem)}\n`);
+    printResult(terminal, options.output, { data: found, table: () => topClientsText(found) });
+  }
 
   /** Yields frames until the user presses Ctrl-C. */
   async function* framesOf(options: TopOptions): AsyncGenerator<LiveFrame> {

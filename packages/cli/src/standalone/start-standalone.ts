@@ -61,6 +61,8 @@ export interface StandaloneOptions extends Partial<FleetOptions> {
   readonly trustForwarded?: readonly string[];
   /** Whether pods get Forwarded (RFC 7239) beside X-Forwarded-For. */
   readonly writeForwarded?: boolean;
+  /** Whether the proxies count the clients of each tenant with the most bytes and connections. */
+  readonly topClients?: boolean;
   readonly state?: string;
   readonly redis?: RedisAccess | undefined;
   /** Kubeconfig of an API server. The EndpointSlices of this server replace the EndpointSlices of the manifests. */
@@ -154,6 +156,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
           trustProxyProtocol,
           trustForwarded,
           writeForwarded,
+          topClients,
           workers = availableParallelism(),
           transport = DEFAULT_TRANSPORT,
         } = options;
@@ -175,6 +178,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
               trustProxyProtocol,
               trustForwarded,
               writeForwarded,
+              topClients,
               transport,
               tls: options.tls,
               stateDirectory: state,

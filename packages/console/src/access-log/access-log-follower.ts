@@ -88,7 +88,7 @@ export class AccessLogFollower {
 }
 
 /** Returns where to reach the admin server. A server that listens on all addresses is reached at the first one of the node. */
-function adminAddressOf({ admin, addresses: [first] }: Heartbeat): AdminAddress | undefined {
+export function adminAddressOf({ admin, addresses: [first] }: Heartbeat): AdminAddress | undefined {
   return admin !== undefined && first !== undefined && ANY_ADDRESSES.includes(admin.host)
     ? { ...admin, host: first }
     : admin;

@@ -1,4 +1,4 @@
-// Reads one endless response of a proxy's admin server, line by line.
+// Reads responses of a proxy's admin server: an endless response line by line, or a response that ends.
 import { readFile } from 'node:fs/promises';
 import http from 'node:http';
 import https from 'node:https';
@@ -51,7 +51,33 @@ export async function readProxyStream(options: ProxyStreamOptions): Promise<void
   }
 }
 
-async function request({ address, path, access, signal }: ProxyStreamOptions): Promise<http.IncomingMessage> {
+const MAX_JSON_BYTES = 1_048_576;
+
+/** Reads one response that ends by itself. */
+export async function readProxyJson(
+  options: Omit<ProxyStreamOptions, 'onLines'>,
+): Promise<{ readonly status: number; readonly body: string }> {
+  const response = await request(options);
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of response as AsyncIterable<Uint8Array>) {
+      length += chunk.length;
+      if (length > MAX_JSON_BYTES) throw new Error('the admin server of the proxy sent a response that is too long');
+      chunks.push(chunk);
+    }
+  } finally {
+    response.destroy();
+  }
+  return { status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString('utf8') };
+}
+
+async function request({
+  address,
+  path,
+  access,
+  signal,
+}: Omit<ProxyStreamOptions, 'onLines'>): Promise<http.IncomingMessage> {
   const { host, port, tls } = address;
   const { token, ca, serverName } = access;
   if (token !== undefined && !tls && !isLoopback(host))

@@ -5,6 +5,7 @@ export type ApiErrorCode =
   | 'SignInRequired'
   | 'NotAllowed'
   | 'NoAccessLog'
+  | 'NoTopClients'
   | 'NotFound'
   | 'UnknownTarget'
   | 'ForeignHost'
@@ -28,6 +29,7 @@ const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   ForeignOrigin: 403,
   KubernetesRefused: 403,
   NoAccessLog: 404,
+  NoTopClients: 404,
   NotFound: 404,
   UnknownTarget: 404,
   AlreadySuspended: 409,

@@ -31,6 +31,8 @@ const ROUTES: Readonly<Record<string, StatusByAccount>> = {
   'GET /api/v1/services/{namespace}/{name}/access-log': { ...all(403), auditor: 404, operator: 404, 'shop-dev': 404 },
   'GET /api/v1/tenants': tenants,
   'GET /api/v1/tenants/{tenant}/series': { ...operators, 'shop-dev': 200 },
+  // 404, because no proxy answers.
+  'GET /api/v1/tenants/{tenant}/top-clients': { ...all(403), auditor: 404, operator: 404, 'shop-dev': 404 },
   'GET /api/v1/usage': tenants,
   'GET /api/v1/usage/series': tenants,
   'GET /api/v1/suspensions': tenants,

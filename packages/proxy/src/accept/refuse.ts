@@ -39,6 +39,16 @@ export function logRefusal(service: CountedSessions, { outcome, info, accessLog,
   accessLog.refuseConnection({ ...NOTHING_RELAYED, ...bytes, ...common }, service);
 }
 
+/** Logs a client that has left an HTTP port before its first request. */
+export function logWithoutRequest(
+  { upstream, info }: { readonly upstream: Upstream; readonly info: DownstreamInfo },
+  accessLog: AccessLog,
+  { outcome, receivedBytes }: { readonly outcome: Outcome; readonly receivedBytes: number },
+): void {
+  if (!hasAccessLog(upstream.service)) return;
+  logRefusal(upstream.service, { outcome, info, accessLog, bytes: { receivedBytes, sentBytes: 0 } });
+}
+
 export function hasAccessLog({ entry }: CountedSessions): boolean {
   return entry?.settings?.accessLog !== undefined;
 }

@@ -1,9 +1,9 @@
 import { type ListenerKey, routeRefusalFor } from '@weir/model/data-plane';
-import type { AccessLog } from '../access-log/access-log.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Shaper } from '../limits/shaper.ts';
 import { countOutcome } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
+import type { RecordContext } from '../metering/session-record.ts';
 import type { ListenerPeers, PeerWorkers } from '../relay/peer-workers.ts';
 import type { Session } from '../relay/session.ts';
 import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
@@ -20,12 +20,11 @@ import type {
 import type { Upstream } from '../upstream/upstream.ts';
 import { hasAccessLog, NOTHING_RELAYED } from './refuse.ts';
 
-export interface UdpFlowListenerOptions {
+export interface UdpFlowListenerOptions extends RecordContext {
   readonly transport: UdpTransport;
   readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
   readonly tenants: TenantFlows<UdpFlow>;
-  readonly accessLog: AccessLog;
   /** The peer workers to which datagrams can be forwarded. Absent if there are none. */
   readonly peerWorkers?: PeerWorkers | undefined;
   /** Returns the upstream of the Service that has the listener now, or undefined if no Service has it. */
@@ -55,7 +54,7 @@ export class UdpFlowListener implements UdpListenSocketEvents {
   readonly #peers: ListenerPeers | undefined;
 
   constructor(address: UdpBindOptions & { readonly key: ListenerKey }, options: UdpFlowListenerOptions) {
-    const { transport, wheel, shaper, tenants, accessLog, peerWorkers } = options;
+    const { transport, wheel, shaper, tenants, accessLog, topClients, peerWorkers } = options;
     this.#options = options;
     this.#address = address;
     this.#peers = peerWorkers?.join(address.key, (bytes, client) => this.#onForwarded(bytes, client));
@@ -67,6 +66,7 @@ export class UdpFlowListener implements UdpListenSocketEvents {
       listener: this.#listener,
       destination: address,
       accessLog,
+      topClients,
       onActivity: (flow) => {
         this.#flows.touch(flow);
         tenants.touch(flow);

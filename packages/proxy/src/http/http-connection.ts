@@ -1,11 +1,13 @@
 import type { EndpointStats, Route } from '@weir/model/data-plane';
+import { logWithoutRequest } from '../accept/refuse.ts';
 import type { LoggedRequest } from '../access-log/access-log.ts';
 import type { LoggedHead } from '../access-log/log-line.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Direction } from '../limits/limiter-state.ts';
 import { SessionThrottle, type ThrottledReader } from '../limits/shaper.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED } from '../metering/counters.ts';
-import type { Outcome } from '../metering/outcome.ts';
+import { type FirstRequest, type Outcome, outcomeOfHttp } from '../metering/outcome.ts';
+import { startClientRecord } from '../metering/session-record.ts';
 import { CountedConnection } from '../relay/counted-connection.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { Session } from '../relay/session.ts';
@@ -51,6 +53,8 @@ export abstract class HttpConnection
   protected requestTurns: TenantTurns;
   readonly #throttle: SessionThrottle;
   #hasEnded = false;
+  /** The connection counts for its Service from its first valid request on. */
+  #firstRequest: FirstRequest = 'missing';
   /** How many of the next bytes to be processed were counted before this session. */
   #countedBefore: number;
   /** How many bytes were read from the client and not counted yet: their request may belong to another Service. */
@@ -76,9 +80,7 @@ export abstract class HttpConnection
     this.#throttle = new SessionThrottle(context.shaper, admission.limiters, this);
     this.timeouts = new RequestTimeouts(context.wheel, this);
     this.timeouts.useIdleTimeout(upstream.route.settings.idleTimeoutMs);
-    if (info.isAlreadyCounted === true) return;
-    addToCounter(counters, CONNECTIONS, 1);
-    addToCounter(counters, ACTIVE, 1);
+    if (info.isAlreadyActive !== true) addToCounter(counters, ACTIVE, 1);
   }
 
   abstract onEnd(): void;
@@ -133,15 +135,26 @@ export abstract class HttpConnection
   end(outcome: Outcome): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    const counted = outcomeOfHttp(outcome, this.#firstRequest);
+    const receivedBytes = this.#uncountedInput;
     try {
       this.#release();
+      if (counted !== outcome) logWithoutRequest(this, this.context.accessLog, { outcome: counted, receivedBytes });
       this.admission.release();
       if (outcome !== 'completed') this.client.reset();
     } finally {
       // Nothing comes between these two lines, see `TcpSession.end`.
-      countOutcome(this.counters, outcome);
+      countOutcome(this.counters, counted);
       addToCounter(this.counters, ACTIVE, -1);
     }
+  }
+
+  /** Counts the connection. To be called with each request. */
+  protected countConnection(): void {
+    if (this.#firstRequest === 'valid') return;
+    this.#firstRequest = 'valid';
+    addToCounter(this.counters, CONNECTIONS, 1);
+    this.record = startClientRecord(this.context, this.upstream, { info: this.info, countsBytes: !this.isHttp2 });
   }
 
   onReadAllowed(direction: Direction): void {
@@ -240,15 +253,13 @@ export abstract class HttpConnection
     this.#countedBefore -= bytes - counted;
     this.#uncountedInput -= counted;
     addToCounter(this.counters, RECEIVED, counted);
+    this.record?.addReceived(counted);
     if (this.logged === undefined) return;
     this.logged.receivedBytes += bytes;
     if (this.logged.isComplete) this.endLog();
   }
 
-  /**
-   * Begins to log a request of `route`. Returns undefined if the request is not logged. `head` is undefined if the client
-   * sent no valid head.
-   */
+  /** Begins to log a request, if it is logged. `head` is undefined if the client sent no valid head. */
   startLog({ settings }: Route, head: LoggedHead | undefined): LoggedRequest | undefined {
     if (settings.accessLog === undefined) return undefined;
     const { isHttp2, context } = this;
@@ -258,6 +269,7 @@ export abstract class HttpConnection
 
   /** Begins to log the request of this connection. `request` is undefined if no endpoint gets the request. */
   protected beginLog(head: LoggedHead | undefined, request: EndpointRequest | undefined): void {
+    if (head === undefined && this.#firstRequest !== 'valid') this.#firstRequest = 'invalid';
     this.logged = this.startLog(this.upstream.route, head);
     if (this.logged !== undefined) this.logged.request = request;
   }
@@ -304,6 +316,7 @@ export abstract class HttpConnection
   onExpired(): void {
     // Most timeouts do not end the connection.
     this.timeouts.restart();
+    if (this.#firstRequest === 'missing') this.#firstRequest = 'late';
     this.guarded(() => this.onTimeout());
   }
 
@@ -319,6 +332,7 @@ export abstract class HttpConnection
   /** Moves this connection to another Service, which has admitted the connection. All earlier requests must be answered. */
   protected moveTo(upstream: Upstream, admission: Admission): void {
     const { counters, admission: former } = this;
+    const wasCounted = this.#firstRequest === 'valid';
     this.endLog();
     this.upstream.service.sessions.delete(this);
     try {
@@ -326,15 +340,18 @@ export abstract class HttpConnection
       this.admission = admission;
       this.requestTurns = this.context.requestTurns.of(admission.limiters.tenant);
       this.countFor(upstream.service.counters, admission.limiters.tenant);
+      this.record?.end();
+      this.record = startClientRecord(this.context, upstream, { info: this.info, countsBytes: true });
       addToCounter(this.counters, CONNECTIONS, 1);
       addToCounter(this.counters, ACTIVE, 1);
+      this.#firstRequest = 'valid';
       this.#throttle.moveTo(admission.limiters);
       this.timeouts.useIdleTimeout(upstream.route.settings.idleTimeoutMs);
       this.client.limitReadBytes?.(this.#throttle.quantumBytes('in'));
       upstream.service.sessions.add(this);
     } finally {
       former.release();
-      countOutcome(counters, 'completed');
+      if (wasCounted) countOutcome(counters, 'completed');
       addToCounter(counters, ACTIVE, -1);
     }
   }
@@ -343,7 +360,7 @@ export abstract class HttpConnection
   protected startHttp2(bytes: Uint8Array): void {
     const { upstream, admission, client } = this;
     const uncountedBytes = this.#uncountedInput;
-    const info = { ...this.info, prereadBytes: bytes, uncountedBytes, isAlreadyCounted: true };
+    const info = { ...this.info, prereadBytes: bytes, uncountedBytes, isAlreadyActive: true };
     this.#uncountedInput = 0;
     this.#hasEnded = true;
     client.readStop();
@@ -367,6 +384,7 @@ export abstract class HttpConnection
   #release(): void {
     if (this.#unchargedOutput > 0) this.chargeSent();
     addToCounter(this.counters, RECEIVED, this.#uncountedInput);
+    this.record?.addReceived(this.#uncountedInput);
     this.#uncountedInput = 0;
     this.timeouts.stop();
     this.upstream.service.sessions.delete(this);
@@ -374,5 +392,6 @@ export abstract class HttpConnection
     this.endLog();
     this.#throttle.end();
     this.endCounting();
+    this.record?.end();
   }
 }

@@ -3,7 +3,6 @@
 // 2. The request passes (passes/request-passes.ts) decide which head the endpoint receives.
 // 3. `EndpointRequest` chooses an endpoint, sends the request, and tries again where that is safe.
 // 4. `EndpointConnection` reads the response, and the response passes decide which head the client receives.
-
 import type { EndpointStats } from '@weir/model/data-plane';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { TcpStream } from '../transport/tcp-transport.ts';
@@ -179,6 +178,7 @@ export class HttpSession
   onHead(head: RequestHeadParser): 'body' {
     const routed = this.options.router.route(head, this.info.tls === undefined ? undefined : this.upstream);
     if (typeof routed !== 'string') routed.refusal = this.#moveIfAdmitted(routed.upstream, head);
+    this.countConnection();
     this.#phase = 'body';
     const reason = this.#current.begin(head, routed);
     this.timeouts.startIdle();

@@ -114,6 +114,19 @@ export type RequestRefusal = (typeof REQUEST_REFUSALS)[number];
 
 /** How a connection ended. Every connection ends with exactly one outcome, and the outcome is counted. */
 export type Outcome = (typeof REFUSAL_OUTCOMES)[number] | (typeof OTHER_OUTCOMES)[number];
+/** The first request of an HTTP connection. `late`: the client was too slow. `invalid`: a request that was answered and refused. */
+export type FirstRequest = 'missing' | 'late' | 'invalid' | 'valid';
+
+/**
+ * Returns the outcome with which an HTTP connection is counted. A client that leaves before its first request, such as a port
+ * scan, is refused.
+ */
+export function outcomeOfHttp(outcome: Outcome, first: FirstRequest): Outcome {
+  if (first === 'valid' || first === 'invalid' || !ENDS_OF_CLIENTS.has(outcome)) return outcome;
+  return first === 'late' ? 'prelude-timeout' : 'prelude-incomplete';
+}
+
+const ENDS_OF_CLIENTS: ReadonlySet<Outcome> = new Set(['completed', 'reset-by-client', 'idle-timeout']);
 const REFUSALS: ReadonlySet<string> = new Set(REFUSAL_OUTCOMES);
 
 /** Whether `weir_service_refused_total` counts the outcome. */

@@ -1,8 +1,8 @@
-import type { SessionRecord } from '../access-log/session-record.ts';
 import type { ResponseSource } from '../http/request-carrier.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { MAX_ASSUMED_BYTES, MAX_UNMEASURED_BYTES, type TenantBuffers } from '../limits/tenant-buffers.ts';
 import { addToCounter, SENT, UNACKNOWLEDGED } from '../metering/counters.ts';
+import type { SessionRecord } from '../metering/session-record.ts';
 import type { TcpStream, Window } from '../transport/tcp-transport.ts';
 import type { RelayContext, SendingSession } from './session.ts';
 
@@ -25,7 +25,7 @@ export abstract class CountedConnection implements SendingSession {
   protected readonly client: TcpStream;
   /** The counters of the Service to which this connection belongs. They stay the same even if the Service gets other counters later. */
   counters: Float64Array;
-  /** Undefined if this connection is not logged. */
+  /** Undefined if this connection is neither logged nor counted for its client. */
   protected record: SessionRecord | undefined;
   #byteCounters: Float64Array;
   /** The number of bytes that were written to the client's stream and are not counted as sent yet. */
@@ -57,7 +57,7 @@ export abstract class CountedConnection implements SendingSession {
     if (unacknowledged !== this.#uncountedBytes) {
       const sent = this.#uncountedBytes - unacknowledged;
       addToCounter(this.#byteCounters, SENT, sent);
-      if (this.record !== undefined) this.record.sentBytes += sent;
+      this.record?.addSent(sent);
       this.#uncountedBytes = unacknowledged;
       this.extendIdleDeadline();
     }
@@ -108,6 +108,7 @@ export abstract class CountedConnection implements SendingSession {
   /** Counts all written bytes as sent. To be called before another session gets the client's stream. */
   protected countAllAsSent(): void {
     addToCounter(this.#byteCounters, SENT, this.#uncountedBytes);
+    this.record?.addSent(this.#uncountedBytes);
     this.#uncountedBytes = 0;
     this.#countInKernel(0);
   }

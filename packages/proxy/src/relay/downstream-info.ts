@@ -22,8 +22,8 @@ export interface DownstreamInfo {
   readonly prereadBytes: Uint8Array;
   /** How many of the last bytes that were read from the client are not counted yet; absent for none. */
   readonly uncountedBytes?: number;
-  /** Whether an earlier session of the same Service has counted the connection; absent for no. */
-  readonly isAlreadyCounted?: boolean;
+  /** Whether an earlier session of the same Service has counted the connection as open; absent for no. */
+  readonly isAlreadyActive?: boolean;
   /** When the connection was accepted, in milliseconds of `Turns.nowMs`; absent if the session starts at once. */
   readonly acceptedAt?: number;
   /** The HTTP/2 connection, if it has begun before the session. Its first request comes next. */

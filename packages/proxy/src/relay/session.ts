@@ -7,6 +7,7 @@ import type { RequestTurns } from '../http/request-turns.ts';
 import type { Shaper } from '../limits/shaper.ts';
 import type { WorkerBuffers } from '../limits/tenant-buffers.ts';
 import type { Outcome } from '../metering/outcome.ts';
+import type { TopClientsCounter } from '../metering/top-clients-counter.ts';
 import type { TcpTransport } from '../transport/tcp-transport.ts';
 import type { TimeoutWheel, WheelEntry } from './timeout-wheel.ts';
 
@@ -126,6 +127,8 @@ export interface RelayContext {
   /** See the command `drain`. */
   drainIdleMs: number;
   readonly accessLog: AccessLog;
+  /** Undefined if clients are not counted. */
+  readonly topClients: TopClientsCounter | undefined;
   /** The HTTP proxies in front of Weir whose fields about the client, such as X-Forwarded-For, are believed. */
   readonly trustForwarded: NetworkSet;
   /** Whether endpoints get Forwarded (RFC 7239) beside X-Forwarded-For. */

@@ -1,12 +1,12 @@
 // Relays one client connection to an endpoint. Counts the bytes, and passes FIN on as FIN and RST as RST. The class is
 // long on purpose: each part that became a class of its own would cost one more object per connection.
 import type { EndpointStats } from '@weir/model/data-plane';
-import { startRecord } from '../access-log/session-record.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Direction } from '../limits/limiter-state.ts';
 import { SessionThrottle, type ThrottledReader } from '../limits/shaper.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
+import { startRecord } from '../metering/session-record.ts';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
 import { MAX_ENDPOINT_ATTEMPTS, type Upstream } from '../upstream/upstream.ts';
@@ -64,9 +64,9 @@ export class TcpSession extends CountedConnection implements StreamEvents, Sessi
     this.#throttle = new SessionThrottle(context.shaper, admission.limiters, this);
     this.#idleTicks = ticksFor(settings.idleTimeoutMs);
     this.#retryDeadline = context.wheel.now + ticksFor(settings.connectTimeoutMs) * CONNECT_RETRY_WINDOW;
-    this.record = startRecord(context.accessLog, upstream.service, info);
+    this.record = startRecord(context, upstream.service, info);
     // The preread bytes of the client are counted already.
-    if (this.record !== undefined) this.record.receivedBytes = info.prereadBytes.length;
+    this.record?.addReceived(info.prereadBytes.length);
     addToCounter(counters, CONNECTIONS, 1);
     addToCounter(counters, ACTIVE, 1);
   }
@@ -258,7 +258,8 @@ export class TcpSession extends CountedConnection implements StreamEvents, Sessi
 
   #log(outcome: Outcome): void {
     const { record } = this;
-    if (record === undefined) return;
+    record?.end();
+    if (record?.isLogged !== true) return;
     const { accessLog } = this.context;
     const info = this.#downstreamInfo;
     const connection = {
@@ -291,7 +292,7 @@ export class TcpSession extends CountedConnection implements StreamEvents, Sessi
 
   #sendToEndpoint(bytes: Uint8Array): void {
     addToCounter(this.counters, RECEIVED, bytes.length);
-    if (this.record !== undefined) this.record.receivedBytes += bytes.length;
+    this.record?.addReceived(bytes.length);
     if (this.#endpointStream === undefined) return;
     this.addBufferedBytes(bytes.length);
     this.#endpointStream.write(bytes);

@@ -2,12 +2,11 @@
 // endpoint can distinguish clients by the source port, and an ICMP error reaches the flow whose datagram caused the
 // error.
 import { type EndpointStats, EXCLUDED } from '@weir/model/data-plane';
-import type { AccessLog } from '../access-log/access-log.ts';
-import { type SessionRecord, startRecord } from '../access-log/session-record.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { BandwidthLimiters, Shaper } from '../limits/shaper.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED, SENT } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
+import { type RecordContext, type SessionRecord, startRecord } from '../metering/session-record.ts';
 import type { SocketAddress } from '../transport/tcp-transport.ts';
 import {
   NOT_SENT,
@@ -23,14 +22,13 @@ import { type TimeoutWheel, ticksFor } from './timeout-wheel.ts';
 import type { UdpClient } from './udp-flow-table.ts';
 
 /** The parts of the worker and of the listener that a flow uses. */
-export interface FlowContext {
+export interface FlowContext extends RecordContext {
   readonly transport: UdpTransport;
   readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
   readonly listener: UdpListenSocket;
   /** The address of the listener. */
   readonly destination: SocketAddress;
-  readonly accessLog: AccessLog;
   /** Called for the first datagram of each tick, in either direction. */
   onActivity(flow: UdpFlow): void;
   onEnded(flow: UdpFlow): void;
@@ -71,7 +69,7 @@ export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSoc
   /** The counters of this flow. They do not change, even if the Service gets other counters later. */
   readonly #counters: Float64Array;
   readonly #idleTicks: number;
-  /** Undefined if this flow is not logged. */
+  /** Undefined if this flow is neither logged nor counted for its client. */
   readonly #record: SessionRecord | undefined;
   #endpointStats: EndpointStats | undefined;
   #endpointSocket: UdpEndpointSocket | undefined;
@@ -95,7 +93,7 @@ export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSoc
     this.#context = context;
     this.#counters = counters;
     this.#idleTicks = ticksFor(upstream.route.settings.udpIdleTimeoutMs);
-    this.#record = startRecord(context.accessLog, upstream.service, { client });
+    this.#record = startRecord(context, upstream.service, { client });
     addToCounter(counters, CONNECTIONS, 1);
     addToCounter(counters, ACTIVE, 1);
     this.deadline = context.wheel.now + this.#idleTicks;
@@ -112,7 +110,7 @@ export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSoc
     if (this.#isEnded || this.upstream.service.isSuspended) return;
     this.#touch();
     addToCounter(this.#counters, RECEIVED, bytes.length);
-    if (this.#record !== undefined) this.#record.receivedBytes += bytes.length;
+    this.#record?.addReceived(bytes.length);
     // A UDP sender cannot be paused, so datagrams above the rate are dropped.
     if (!this.#bandwidth.in.tryTake(bytes.length)) return;
     if (!this.#isAnswered) this.#retain(bytes);
@@ -134,7 +132,7 @@ export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSoc
   onSent(bytes: number): void {
     if (this.#isEnded) return;
     addToCounter(this.#counters, SENT, bytes);
-    if (this.#record !== undefined) this.#record.sentBytes += bytes;
+    this.#record?.addSent(bytes);
   }
 
   /**
@@ -187,7 +185,8 @@ export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSoc
 
   #log(outcome: Outcome, endpointStats: EndpointStats | undefined): void {
     const record = this.#record;
-    if (record === undefined) return;
+    record?.end();
+    if (record?.isLogged !== true) return;
     const { accessLog, destination } = this.#context;
     const flow = {
       protocol: 'UDP',

@@ -1,10 +1,12 @@
 import { type AdminServer, createAdminServer, type HostPort, type Metrics } from '@weir/runtime';
 import type { LogHub } from '../access-log/log-hub.ts';
+import type { ClientReports } from '../supervisor/client-reports.ts';
 import type { ProxySettings } from '../supervisor/proxy-settings.ts';
 import { accessLogStream } from './access-log-stream.ts';
 import { AdminPort } from './admin-port.ts';
 import type { ProxyMetricsSources } from './proxy-metrics.ts';
 import type { ProxySelfView } from './proxy-view.ts';
+import { topClientsStream } from './top-clients-stream.ts';
 
 export interface ProxyAdminSources {
   readonly metricsSources: ProxyMetricsSources;
@@ -13,6 +15,8 @@ export interface ProxyAdminSources {
   readonly view: () => ProxySelfView;
   readonly isOtherProxyServing: () => boolean;
   readonly accessLogs: LogHub;
+  /** Undefined if clients are not counted. */
+  readonly clientReports: ClientReports | undefined;
 }
 
 /** Creates the admin port, or returns undefined if the admin server is off. */
@@ -30,7 +34,7 @@ export function createProxyAdmin(settings: ProxySettings, sources: ProxyAdminSou
 
 function createAdminServerFor(address: HostPort, settings: ProxySettings, sources: ProxyAdminSources): AdminServer {
   const { adminTls: tls, adminToken: token, health, log } = settings;
-  const { metricsSources, ready, view, accessLogs } = sources;
+  const { metricsSources, ready, view, accessLogs, clientReports } = sources;
   return createAdminServer({
     ...address,
     tls,
@@ -38,7 +42,7 @@ function createAdminServerFor(address: HostPort, settings: ProxySettings, source
     health,
     metrics: createLazyMetrics(metricsSources, ready),
     routes: { '/debug/listeners': () => view() },
-    streams: { '/access-log': accessLogStream(accessLogs) },
+    streams: { '/access-log': accessLogStream(accessLogs), '/top-clients': topClientsStream(clientReports) },
     log: log.child({ part: 'admin' }),
     advice: 'set WEIR_ADMIN to a free HOST:PORT, or to off',
   });

@@ -20,6 +20,7 @@ import { NodeTakeover } from '../takeover/node-takeover.ts';
 import { TakeoverActions } from '../takeover/takeover-actions.ts';
 import { HealthMonitor } from '../upstream/health/health-monitor.ts';
 import { DELAY_QUANTILES, type EventLoopDelayMonitor, startEventLoopDelayMonitor } from '../worker/event-loop-delay.ts';
+import { ClientReports } from './client-reports.ts';
 import { ListenerReconciler } from './listeners/listener-reconciler.ts';
 import { portProbeFor } from './listeners/port-probe.ts';
 import { LocalSuspensions } from './local-suspensions.ts';
@@ -112,6 +113,7 @@ export function createComponents(
     trustProxyProtocol: settings.trustProxyProtocol,
     trustForwarded: settings.trustForwarded,
     writeForwarded: settings.writeForwarded,
+    countsClients: settings.topClients,
     fleetSecret,
     transport: settings.transport,
     tls: settings.tls,
@@ -132,9 +134,11 @@ export function createComponents(
     onDrainingEndpoints: (worker, endpoints) => health.draining.update(worker, endpoints),
     onPassiveHealth: (reports) => health.recordPassiveHealth(reports),
     onAccessLog: (chunk, onTaken) => accessLogs.publish(chunk, onTaken),
+    onClients: (worker, request, clients) => clientReports.onClients(worker, request, clients),
     onWorkerEnd,
     onMarkReached,
   });
+  const clientReports = new ClientReports({ clock, workers: () => pool.ids, post: (command) => pool.post(command) });
   const propagation = new PropagationLatency(clock);
   const table: TableDistributor = new TableDistributor({
     node,
@@ -237,7 +241,7 @@ export function createComponents(
     pool,
     health,
     isDraining,
-    warnings: () => [admin?.warning, leases.warning],
+    warnings: () => [admin?.warning, leases.warning, flusher.warning],
     adminAddress: () => admin?.address,
   });
   const heartbeatLoop = createHeartbeatLoop({
@@ -252,6 +256,7 @@ export function createComponents(
     view: () => status.view,
     isOtherProxyServing: () => takeover.isOtherProxyServing,
     accessLogs,
+    clientReports: settings.topClients === true ? clientReports : undefined,
   });
   return {
     slots,

@@ -34,6 +34,8 @@ export interface ProxyOptions {
   readonly trustForwarded?: readonly string[] | undefined;
   /** Whether the proxies send Forwarded (RFC 7239) beside X-Forwarded-For to endpoints. By default they do not. */
   readonly writeForwarded?: boolean | undefined;
+  /** Whether to count the clients with the most bytes and connections of each tenant. By default clients are not counted. */
+  readonly topClients?: boolean | undefined;
   /**
    * Decrypts the private keys that the controller encrypted with the same secret. Without the secret, clients of ports
    * that terminate TLS are refused.

@@ -1,5 +1,5 @@
 // The workers of a proxy. Every worker gets the same commands. A worker that ends is replaced, and its counts are kept.
-import { AFFINITY_TABLE_BYTES } from '@weir/model/data-plane';
+import { AFFINITY_TABLE_BYTES, type TenantClients } from '@weir/model/data-plane';
 import { backoffMs, type Clock, type Logger, type Secret, type Timer, wait } from '@weir/runtime';
 import type { LogChunk } from '../access-log/log-buffer.ts';
 import { createStickyKey } from '../http/sticky-cookie.ts';
@@ -33,6 +33,7 @@ export interface WorkerPoolOptions {
   readonly trustProxyProtocol: readonly string[] | undefined;
   readonly trustForwarded: readonly string[] | undefined;
   readonly writeForwarded: boolean | undefined;
+  readonly countsClients: boolean | undefined;
   readonly fleetSecret: Secret | undefined;
   readonly transport: TransportKind;
   readonly tls: TlsKind;
@@ -51,6 +52,8 @@ export interface WorkerPoolOptions {
   onPassiveHealth(reports: readonly PassiveHealthReport[]): void;
   /** Called with lines of the access log. The worker sends no more lines before `onTaken` was called. */
   onAccessLog(chunk: LogChunk, onTaken: () => void): void;
+  /** Called with a worker's answer to the command `report-clients`. */
+  onClients(worker: number, request: number, clients: TenantClients | undefined): void;
   onWorkerEnd(worker: number): void;
   /** Called when `WorkerPool.reached` may have changed. */
   onMarkReached(): void;
@@ -172,6 +175,7 @@ export class WorkerPool {
       trustProxyProtocol,
       trustForwarded: this.#options.trustForwarded,
       writeForwarded: this.#options.writeForwarded,
+      countsClients: this.#options.countsClients,
       fleetSecret,
       stickyKey: this.#stickyKey,
       transport: this.#options.transport,
@@ -214,6 +218,9 @@ export class WorkerPool {
         return;
       case 'access-log':
         this.#options.onAccessLog(message.chunk, () => worker.takeNextAccessLog());
+        return;
+      case 'clients':
+        this.#options.onClients(worker.id, message.request, message.clients);
         return;
       case 'certificate-fault':
         this.#certificateFaultLog.add(message.report);

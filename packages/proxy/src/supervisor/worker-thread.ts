@@ -52,6 +52,7 @@ export interface WorkerThreadOptions {
   readonly trustProxyProtocol: readonly string[] | undefined;
   readonly trustForwarded: readonly string[] | undefined;
   readonly writeForwarded: boolean | undefined;
+  readonly countsClients: boolean | undefined;
   readonly fleetSecret: Secret | undefined;
   readonly stickyKey: Uint8Array;
   readonly workers: number;
@@ -110,6 +111,7 @@ export class WorkerThread {
       trustedProxies,
       trustForwarded: options.trustForwarded,
       writeForwarded: options.writeForwarded,
+      countsClients: options.countsClients,
       fleetSecret: fleetSecret?.reveal(),
       stickyKey: options.stickyKey,
       workerCount,

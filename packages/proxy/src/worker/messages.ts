@@ -1,6 +1,6 @@
 // The contract between the supervisor and a worker thread. Messages travel in lists (`MessageBatcher`). A worker applies
 // commands in the order in which they were posted, except for suspensions, which it applies at once.
-import type { Change, ListenerKey, Protocol, RouteKey, Suspension } from '@weir/model/data-plane';
+import type { Change, ListenerKey, Protocol, RouteKey, Suspension, TenantClients } from '@weir/model/data-plane';
 import type { LogChunk } from '../access-log/log-buffer.ts';
 import type { LimiterRows } from '../limits/admission.ts';
 import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
@@ -26,6 +26,8 @@ export interface WorkerStartData {
   readonly trustForwarded?: readonly string[] | undefined;
   /** Whether endpoints get Forwarded (RFC 7239) beside X-Forwarded-For; false by default. */
   readonly writeForwarded?: boolean | undefined;
+  /** Whether to count the clients with the most bytes and connections of each tenant; false by default. */
+  readonly countsClients?: boolean | undefined;
   /** The table of ClientIP affinity, which all workers share. */
   readonly affinityMemory: SharedArrayBuffer;
   readonly limiterMemory: WorkerLimiterMemory;
@@ -74,6 +76,8 @@ export type WorkerCommand =
   | HealthCommand
   /** All suspensions in force at `now` (milliseconds since the epoch). */
   | { readonly kind: 'suspensions'; readonly suspensions: readonly Suspension[]; readonly now: number }
+  /** Asks for the clients of a tenant with the most bytes and connections. */
+  | { readonly kind: 'report-clients'; readonly tenant: string; readonly request: number }
   | { readonly kind: 'open-listener'; readonly listener: ListenerConfig }
   | { readonly kind: 'close-listener'; readonly listener: ListenerConfig }
   /**
@@ -158,6 +162,8 @@ export type WorkerMessage =
   /** The connection attempts that failed because of this host since the last message of this kind. */
   | { readonly kind: 'local-failures'; readonly counts: LocalFailureCounts }
   | { readonly kind: 'access-log'; readonly chunk: LogChunk }
+  /** Answers `report-clients`. `clients` is undefined if clients are not counted. */
+  | { readonly kind: 'clients'; readonly request: number; readonly clients: TenantClients | undefined }
   /** A certificate cannot be used, so the clients that need it are refused. */
   | { readonly kind: 'certificate-fault'; readonly report: CertificateFaultReport }
   | { readonly kind: 'error'; readonly origin: 'accept' | 'internal'; readonly text: string };

@@ -22,6 +22,7 @@ import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
 import { Shaper } from '../limits/shaper.ts';
 import { WorkerBuffers } from '../limits/tenant-buffers.ts';
 import type { Outcome } from '../metering/outcome.ts';
+import { TopClientsCounter } from '../metering/top-clients-counter.ts';
 import { ServiceSessionsRegistry } from '../relay/service-sessions.ts';
 import { type RelayContext, SendingSessions, type Session } from '../relay/session.ts';
 import { SessionExpirer, SessionQueue, SessionTerminator } from '../relay/session-terminator.ts';
@@ -52,6 +53,8 @@ export interface RelayWorkerOptions extends WorkerListenersOptions {
   readonly trustForwarded?: readonly string[] | undefined;
   /** Whether endpoints get Forwarded (RFC 7239) beside X-Forwarded-For; false by default. */
   readonly writeForwarded?: boolean | undefined;
+  /** Whether to count the clients with the most bytes and connections of each tenant; false by default. */
+  readonly countsClients?: boolean | undefined;
   /** The limiter state, which all workers share. Without it, nothing is limited. */
   readonly limiterMemory?: WorkerLimiterMemory;
   /** Tells whether the main thread has taken the last lines of the access log. Without it, only one chunk is sent. */
@@ -131,6 +134,7 @@ export class RelayWorker {
         now: () => options.transport.turns.nowMs,
         wallClock: options.wallClock,
       }),
+      topClients: options.countsClients === true ? new TopClientsCounter(options.wallClock ?? Date.now) : undefined,
       trustForwarded: compileNetworks(options.trustForwarded ?? []),
       writeForwarded: options.writeForwarded ?? false,
       onInternalError,
@@ -213,6 +217,11 @@ export class RelayWorker {
       case 'terminate':
         this.#terminateAll(command.outcome);
         return;
+      case 'report-clients': {
+        const { tenant, request } = command;
+        this.#options.send({ kind: 'clients', request, clients: this.#context.topClients?.resultFor(tenant) });
+        return;
+      }
       case 'mark':
         this.#context.accessLog.flush();
         this.#options.send({ kind: 'mark-reached', sequence: command.sequence });

@@ -132,6 +132,7 @@ export class WorkerListeners {
         shaper: context.shaper,
         tenants: this.#tenantFlows,
         accessLog: context.accessLog,
+        topClients: context.topClients,
         peerWorkers,
         // The key of a UDP listener is also the key of its route, because Services never share a UDP listener.
         isServed: ({ address, port }) => upstreams.get(listenerKey({ protocol: 'UDP', address, port })) !== undefined,

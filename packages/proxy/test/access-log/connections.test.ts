@@ -30,7 +30,7 @@ import { clientHelloRecord, serverNameExtension } from '../protocol/client-hello
 
 const LOGGED = { settings: { accessLog: ALL_REQUESTS } };
 
-/** Returns the lines of the worker's first chunk, which is the only chunk in a test. */
+/** Returns all lines of the worker. */
 function linesOf(worker: WorkerInTest): LogLine[] {
   worker.apply({ kind: 'mark', sequence: 1 });
   return worker.answers

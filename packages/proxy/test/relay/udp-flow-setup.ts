@@ -55,6 +55,7 @@ export function setUpUdpFlows({
       shaper: new Shaper(),
       tenants,
       accessLog: createAccessLog(),
+      topClients: undefined,
       upstream: () => upstream,
       takeNewFlow: () => true,
       admit: (uid) => admission.admit(uid),

@@ -212,7 +212,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#timeouts.stop();
     this.#bytes.count(this.counters);
     this.#endLog();
-    this.#owner.onRequestEnd(this);
+    this.#owner.onRequestEnd(this, this.#stream);
     this.#pacer.endResponse(this, this.#bytes.takeUncharged());
     if (this.#ownAdmission === undefined) return;
     this.upstream.service.sessions.delete(this);

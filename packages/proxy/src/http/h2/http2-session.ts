@@ -2,6 +2,7 @@
 // `Http2Request`, which has an endpoint of its own.
 import type { EndpointStats } from '@weir/model/data-plane';
 import { COLUMN_COUNT } from '../../metering/counters.ts';
+import { clientNameFor } from '../../metering/top-clients-counter.ts';
 import type { DownstreamInfo } from '../../relay/downstream-info.ts';
 import type { Session } from '../../relay/session.ts';
 import { ticksFor } from '../../relay/timeout-wheel.ts';
@@ -230,14 +231,20 @@ export class Http2Session
     this.extendIdleDeadline();
   }
 
-  onRequestEnd(request: Http2Request): void {
+  onRequestEnd(request: Http2Request, { receivedBytes, sentBytes }: Http2Stream): void {
     this.#requests.delete(request);
+    const { topClients } = this.context;
+    if (topClients !== undefined) {
+      const client = clientNameFor(this.info.client.address);
+      topClients.add('bytes', request.upstream.service.entry, { client, amount: receivedBytes + sentBytes });
+    }
     if (!this.hasRequest && !this.isEnded && !this.#isLingering) this.timeouts.set(KEEP_ALIVE_MS);
   }
 
   // What the connection reports.
 
   onRequest(stream: Http2Stream, head: DecodedHead, refusal: RequestHeadRefusal | undefined): StreamConsumer {
+    this.countConnection();
     const request = new Http2Request(this, stream, this.options);
     this.#requests.add(request);
     // The request may end before it is returned.

@@ -5,6 +5,7 @@ import type { HttpConnection } from '../http-connection.ts';
 import type { ForwardedPeer } from '../passes/forwarded.ts';
 import type { Http2Connection } from './connection.ts';
 import type { Http2Request } from './http2-request.ts';
+import type { Http2Stream } from './stream.ts';
 
 /** Applies the bandwidth limits of a Service to responses. */
 export interface ResponsePacer {
@@ -29,6 +30,6 @@ export interface Http2RequestOwner extends Pick<HttpConnection, 'startLog'>, Res
   flush(): void;
   /** Called when bytes of the request or its response have moved. */
   onProgress(): void;
-  onRequestEnd(request: Http2Request): void;
+  onRequestEnd(request: Http2Request, stream: Http2Stream): void;
   onThrow(thrown: unknown): void;
 }

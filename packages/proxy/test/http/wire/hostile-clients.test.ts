@@ -57,7 +57,10 @@ test('refuses the preface of HTTP/2 on a TLS connection that agreed on HTTP/1.1'
   });
   await once(client, 'close');
   assert.match(answer, /^HTTP\/1\.1 400 /);
-  await eventually(async () => assert.equal((await fleet.usage()).web?.connections, 1));
+  await eventually(async () => {
+    const { requests, connections } = (await fleet.usage()).web ?? {};
+    assert.deepEqual({ requests, connections }, { requests: 1, connections: 0 });
+  });
   assert.equal(outcomesFor(proxy)?.internal ?? 0, 0);
 });
 
