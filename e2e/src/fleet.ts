@@ -2,15 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import {
-  eventually,
-  freePort,
-  type SpawnedProcess,
-  spawnProcess,
-  startTcpRelay,
-  type TcpRelay,
-  temporaryDirectory,
-} from '@weir/testkit';
+import { eventually, freePort, type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
 import {
   type ControlPlane,
   type Redis,
@@ -25,8 +17,6 @@ import { API_SERVER_ADDRESS, NODES, type NodeName, nodeAddress, nodeAddress6, SE
 export interface Fleet extends AsyncDisposable {
   readonly cluster: ControlPlane;
   readonly redis: Redis;
-  /** The path from `node-3` to Redis, if the options ask for a relay. */
-  readonly redisRelay: TcpRelay | undefined;
   readonly consoleUrl: string;
   /** Runs the `weir` command against this fleet and returns its stdout. */
   weir(...args: string[]): Promise<string>;
@@ -78,8 +68,6 @@ export interface FleetOptions {
   readonly customResources?: boolean;
   /** Whether nodes and Services get addresses of both IP families. */
   readonly dualStack?: boolean;
-  /** Whether the proxy of `node-3` reaches Redis through a relay that the test can cut. */
-  readonly redisRelay?: boolean;
   /** The folder of the checkout from which all processes start. Default: this checkout. */
   readonly checkout?: string;
   readonly redis?: RedisOptions;
@@ -100,7 +88,6 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     startControlPlane({ host: API_SERVER_ADDRESS, ...networks }),
     startRedis(options.redis),
   ]);
-  const redisRelay = options.redisRelay ? await startTcpRelay(redis.port) : undefined;
   const addressesOf = (name: NodeName): string[] =>
     dualStack ? [nodeAddress(name), nodeAddress6(name)] : [nodeAddress(name)];
   await Promise.all([
@@ -124,7 +111,6 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     const adminAddress = `127.0.0.1:${adminPort}`;
     const source = checkouts.get(part) ?? checkout;
     const ofProxy = part === 'controller' || part === 'console' ? {} : proxySettings?.(part, redis);
-    const relayed = part === 'node-3' && redisRelay ? { WEIR_REDIS_URL: `redis://127.0.0.1:${redisRelay.port}` } : {};
     const process = await startProcess(part, {
       common,
       consoleAddress,
@@ -132,7 +118,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
       state: state.path,
       settings,
       checkout: source,
-      environment: { ...relayed, ...ofProxy, ...environment },
+      environment: { ...ofProxy, ...environment },
     });
     running.set(part, process);
     all.push(process);
@@ -145,13 +131,12 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   for (const part of ['controller', ...NODES, 'console'] as const) await start(part, await freePort());
   const close = async (): Promise<void> => {
     await Promise.all(all.map((process) => process.stop('SIGKILL')));
-    await Promise.all([redis.close(), cluster.close(), redisRelay?.[Symbol.asyncDispose]()]);
+    await Promise.all([redis.close(), cluster.close()]);
     await state.close();
   };
   return {
     cluster,
     redis,
-    redisRelay,
     consoleUrl: `http://${consoleAddress}`,
     weir: (...args) => runWeir(args, { server: `http://${consoleAddress}` }),
     weirOnNode: (node, ...args) =>

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { connectClient, eventually, type TestClient } from '@weir/testkit';
+import { connectClient, eventually, freePort, startTcpRelay, type TcpRelay, type TestClient } from '@weir/testkit';
 import { insideNamespace, requireProgram } from '@weir/tools';
 import { ALL_ADDRESSES, NODES, nodeAddress } from '../src/addresses.ts';
 import { type Fleet, startFleet } from '../src/fleet.ts';
@@ -17,11 +17,18 @@ const GAME_PORT = 25565;
 
 const requirement = { ...requireProgram('redis', 'kubernetes'), ...insideNamespace({ addresses: ALL_ADDRESSES }) };
 
-describe('a cut-off', { ...requirement, timeout: 300_000 }, () => {
+describe('a cut-off', { ...requirement, timeout: 600_000 }, () => {
   let fleet: Fleet;
   let pods: Pods;
+  /** The path from `node-3` to Redis. */
+  let redisRelay: TcpRelay;
   before(async () => {
-    fleet = await startFleet({ redisRelay: true });
+    const port = await freePort();
+    redisRelay = await startTcpRelay(port);
+    fleet = await startFleet({
+      redis: { port },
+      proxySettings: (node) => (node === 'node-3' ? { WEIR_REDIS_URL: `redis://127.0.0.1:${redisRelay.port}` } : {}),
+    });
     pods = new Pods(fleet.cluster);
     for (const name of ['shop', 'game']) await fleet.cluster.kubectl('apply', '-f', manifest(name));
     await pods.http({ namespace: 'shop', name: 'web-1', labels: { app: 'web' }, number: 1, port: 8080 });
@@ -33,6 +40,7 @@ describe('a cut-off', { ...requirement, timeout: 300_000 }, () => {
   after(async () => {
     await pods?.close();
     await fleet?.close();
+    await redisRelay?.[Symbol.asyncDispose]();
   });
 
   test('takes effect on every proxy without the controller', async () => {
@@ -94,12 +102,12 @@ describe('a cut-off', { ...requirement, timeout: 300_000 }, () => {
   test('reaches a proxy without Redis when Redis is back for this proxy', async () => {
     const [, , last = ''] = ADDRESSES;
     await using client = await connectClient({ host: last, port: GAME_PORT });
-    fleet.redisRelay?.cut();
+    redisRelay.cut();
     await fleet.weir('suspend', 'game', '--message', 'Stop.');
     for (const host of ADDRESSES.slice(0, 2))
       await eventually(() => assert.rejects(connectClient({ host, port: GAME_PORT }), { code: 'ECONNREFUSED' }));
     await echo(client);
-    await fleet.redisRelay?.restore();
+    await redisRelay.restore();
     assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
     await eventually(assertRefused, { timeoutMs: 10_000 });
     await fleet.weir('resume', 'game');

@@ -35,6 +35,23 @@ describe('a busy fleet with Redis behind sentinels', requireProgram('redis'), ()
     await group.waitUntilHealthy();
     await fleet.survives(t, () => killPrimary(group));
   });
+
+  test('loses nothing while Redis is full, and each proxy says that its usage waits', async (t) => {
+    await group.waitUntilHealthy();
+    const primary = await group.primary();
+    await fleet.survives(t, async () => {
+      await group.command(primary, 'CONFIG SET maxmemory 1');
+      await eventually(
+        async () => {
+          for (const warning of await fleet.ledgerWarnings())
+            assert.match(warning, /the ledger takes no usage .* is out of memory; raise its maxmemory/);
+        },
+        { timeoutMs: 30_000 },
+      );
+      await group.command(primary, 'CONFIG SET maxmemory 0');
+    });
+    await eventually(async () => assert.equal((await fleet.ledgerWarnings()).join(''), ''), { timeoutMs: 30_000 });
+  });
 });
 
 describe('a busy fleet with a Redis Cluster', requireProgram('redis'), () => {

@@ -1,10 +1,11 @@
 // A simulation of many proxies that lease shares of rates, in one process and without a clock. The store's rules, the division of a limit
 // and the estimate of the demand are the code of Weir; clients, time and network are simulated.
 import {
-  type Demand,
   DemandWindow,
   exchangeIntervalMs,
-  isSettled,
+  isNews,
+  maxUnitsPerSecond,
+  meanRate,
   type ShareClaim,
   unleasedShare,
   wantedShare,
@@ -18,7 +19,7 @@ import {
   newLeaseContent,
 } from '@weir/store';
 import { seededRandom } from '../soak/random.ts';
-import { SecondRing } from './second-ring.ts';
+import { RateLimiter } from './rate-limiter.ts';
 
 export interface SimulationOptions {
   readonly proxies: number;
@@ -41,9 +42,13 @@ export interface SimulationOptions {
 export interface SimulationResult {
   /** Of the worst tenant's worst 10 seconds: the admitted units, divided by the smaller of the offered units and the limit, minus 1. */
   readonly worstError: number;
+  /** The admitted units of the 10 seconds with the most, divided by the limit, minus 1. */
+  readonly highestError: number;
+  /** The admitted units of all seconds, divided by the smaller of the offered units and the limit. */
+  readonly used: number;
   /** Admitted units in the busiest second, as a part of the limit. */
   readonly busiestSecond: number;
-  /** How often the shares of a tenant added up to more than the limit. */
+  /** How often the shares of a tenant added up to more than the units that may be admitted in a second. */
   readonly violations: number;
   readonly callsPerSecond: number;
   /** The number of leases in these calls. */
@@ -57,20 +62,19 @@ const MAX_MEASURED_TENANTS = 100;
 /** The shares, windows and estimates settle before the first measured second. */
 const WARM_UP_MS = 5_000;
 const DEATH_NOTICE_MS = 3_500;
-const NO_DEMAND: Demand = { perSecond: 0, hasChanged: false };
 
 /** The lease of one tenant at one proxy. */
 interface Row {
   readonly tenant: number;
   readonly index: number;
-  readonly ring: SecondRing;
+  readonly limiter: RateLimiter;
   share: number;
   readonly window: DemandWindow;
-  demand: Demand;
+  demand: number;
   offered: number;
-  refused: boolean;
   exchangedAt: number;
   /** In the last exchange. */
+  told: number;
   wanted: number;
   held: number;
   grant: LeaseGrant;
@@ -182,8 +186,7 @@ class Simulation {
         : poisson(mean, this.#random);
     if (count === 0) return;
     row.offered += count;
-    const admitted = row.ring.take(count, row.share, now);
-    if (admitted < count) row.refused = true;
+    const admitted = row.limiter.take(count, row.share, now);
     add(this.#admitted, row.tenant, { now, count: admitted });
     add(this.#offered, row.tenant, { now, count });
   }
@@ -191,7 +194,7 @@ class Simulation {
   /** Exchanges the leases that are due. Lowers a share before the exchange. */
   #tick(proxy: Proxy, now: number): void {
     for (const row of proxy.rows) row.demand = row.window.add(now, row.offered);
-    const due = proxy.rows.filter((row) => isDue(row, { now, limit: this.#options.limit }));
+    const due = proxy.rows.filter((row) => isDue(row, { now, limit: this.#leasedUnits }));
     if (due.length === 0) return;
     const requests = due.map((row) => this.#request(row, now));
     const grants: LeaseGrant[] = [];
@@ -207,13 +210,13 @@ class Simulation {
   }
 
   #request(row: Row, now: number): LeaseRequest {
-    const { limit } = this.#options;
+    const limit = this.#leasedUnits;
     const isNew = row.exchangedAt < 0;
-    const claim = claimOf(row);
-    const wanted = isNew ? unleasedShare(limit) : wantedShare({ limit, own: claim, ...row.grant });
+    const claim = claimOf(row, now);
+    const wanted = isNew ? unleasedShare(this.#options.limit) : wantedShare({ limit, own: claim, ...row.grant });
     row.share = Math.min(row.share, wanted);
-    const held = Math.max(row.share, row.ring.taken(now));
-    Object.assign(row, { refused: false, exchangedAt: now, wanted, held });
+    const held = Math.max(row.share, row.limiter.taken(now));
+    Object.assign(row, { told: claim.demand, exchangedAt: now, wanted, held });
     const owner = { kind: 'tenant', name: `t${row.tenant}` } as const;
     return { owner, resource: 'newConnectionsPerSecond', limit, claim, held, wanted };
   }
@@ -223,6 +226,7 @@ class Simulation {
     for (const [index, row] of proxy.reply.rows.entries()) {
       row.grant = proxy.reply.grants[index] ?? row.grant;
       row.share = row.grant.share;
+      row.limiter.setMeanRate(meanRate({ limit: this.#options.limit, others: row.grant.others }), now);
     }
     proxy.reply = undefined;
   }
@@ -231,13 +235,21 @@ class Simulation {
     for (const rows of this.#rowsByTenant) {
       let sum = 0;
       for (const { share } of rows) sum += share;
-      if (sum > this.#options.limit) this.#violations += 1;
+      if (sum > this.#leasedUnits) this.#violations += 1;
     }
   }
 
-  #measure(): Pick<SimulationResult, 'worstError' | 'busiestSecond'> {
+  /** What all proxies of a tenant may admit in a second. */
+  get #leasedUnits(): number {
+    return maxUnitsPerSecond(this.#options.limit, this.#options.proxiesPerTenant);
+  }
+
+  #measure(): Pick<SimulationResult, 'worstError' | 'highestError' | 'used' | 'busiestSecond'> {
     const { limit, seconds } = this.#options;
     let worstError = 0;
+    let highestError = -1;
+    let admittedSum = 0;
+    let possibleSum = 0;
     let busiestSecond = 0;
     for (const [tenant, admitted] of this.#admitted.entries()) {
       const sumOf = runningSums(admitted);
@@ -247,46 +259,47 @@ class Simulation {
         if (from + 10_000 > seconds * 1_000) continue;
         const possible = Math.min(10 * limit, offeredSumOf(from, 10_000));
         if (possible === 0) continue;
-        // The error is never positive, because the shares never exceed the limit.
-        worstError = Math.min(worstError, sumOf(from, 10_000) / possible - 1);
+        const sum = sumOf(from, 10_000);
+        worstError = Math.min(worstError, sum / possible - 1);
+        highestError = Math.max(highestError, sum / (10 * limit) - 1);
+        admittedSum += sum;
+        possibleSum += possible;
       }
     }
-    return { worstError, busiestSecond };
+    return { worstError, highestError, used: admittedSum / possibleSum, busiestSecond };
   }
 }
 
 function newRow(tenant: number, index: number): Row {
   const grant: LeaseGrant = { share: 0, others: [], rank: 0 };
-  const ring = new SecondRing();
   return {
     tenant,
     index,
-    ring,
+    limiter: new RateLimiter(),
     share: 0,
     window: new DemandWindow(),
-    demand: NO_DEMAND,
+    demand: 0,
     offered: 0,
-    refused: false,
     exchangedAt: -1,
+    told: 0,
     wanted: 0,
     held: 0,
     grant,
   };
 }
 
-function claimOf({ demand }: Row): ShareClaim {
-  return { demand: Math.ceil(demand.perSecond), weight: 1, floor: 0 };
+function claimOf({ demand, limiter }: Row, now: number): ShareClaim {
+  return { demand: Math.ceil(demand), weight: 1, floor: 0, used: limiter.taken(now) };
 }
 
 /** Reports whether the row's exchange is due. All rows of a proxy are due at multiples of their interval, so that calls are few. */
 function isDue(row: Row, { now, limit }: { readonly now: number; readonly limit: number }): boolean {
-  const { grant, wanted, held, share, exchangedAt } = row;
+  const { grant, wanted, held, share, exchangedAt, told } = row;
   if (exchangedAt < 0) return true;
-  const own = claimOf(row);
-  const interval = exchangeIntervalMs({ limit, claims: [own, ...grant.others], share, wanted, held });
-  if (Math.floor(now / interval) > Math.floor(exchangedAt / interval)) return true;
-  if (!row.refused && !row.demand.hasChanged) return false;
-  return !isSettled({ limit, share, wanted: wantedShare({ limit, own, ...grant }), held: share });
+  const own = claimOf(row, now);
+  const hasNews = isNews(own.demand, told, limit);
+  const interval = exchangeIntervalMs({ limit, claims: [own, ...grant.others], share, wanted, held, hasNews });
+  return Math.floor(now / interval) > Math.floor(exchangedAt / interval);
 }
 
 function add(

@@ -5,50 +5,61 @@ import { type SimulationOptions, simulateFleet } from '../../src/limits/fleet-si
 const LIMIT = 600;
 const fleet: Omit<SimulationOptions, 'offered'> = {
   proxies: 3,
-  tenants: 3,
+  tenants: 1,
   proxiesPerTenant: 3,
   limit: LIMIT,
-  arrivals: 'regular',
-  seconds: 30,
+  arrivals: 'random',
+  seconds: 40,
   roundTripMs: 10,
   seed: 1,
 };
 
-/** The units per second that clients offer at each proxy, and the error that the leases may add to the error of a single proxy. */
-const LOADS: readonly { readonly name: string; readonly maxLoss: number; offered: SimulationOptions['offered'] }[] = [
-  { name: 'even', maxLoss: 0.02, offered: () => LIMIT / 2 },
-  { name: 'skewed', maxLoss: 0.02, offered: (index) => (index === 0 ? 1.2 * LIMIT : 0.1 * LIMIT) },
-  { name: 'on one proxy', maxLoss: 0.04, offered: (index) => (index === 1 ? 2 * LIMIT : 0) },
-  {
-    name: 'on another proxy every 10 s',
-    maxLoss: 0.06,
-    offered: (index, seconds) => (index === Math.floor(seconds / 10) % 3 ? 2 * LIMIT : 0),
-  },
-  { name: 'below the limit', maxLoss: 0, offered: () => 0.25 * LIMIT },
-];
+/** Returns the units per second that clients offer at each of `count` proxies. */
+type Load = (limit: number, count: number) => SimulationOptions['offered'];
 
-describe('a simulated fleet', () => {
-  for (const { name, maxLoss, offered } of LOADS) {
-    test(`uses the limit and never more with a load that is ${name}`, () => {
-      const result = simulateFleet({ ...fleet, offered });
-      assert.equal(result.violations, 0);
-      assert.ok(result.busiestSecond <= 1, `${result.busiestSecond}`);
-      assert.ok(result.worstError >= -maxLoss, `${result.worstError}`);
-    });
+const LOADS: Readonly<Record<string, Load>> = {
+  even: (limit, count) => () => (1.5 * limit) / count,
+  skewed: (limit, count) => (index) => (index === 0 ? 1.2 * limit : (0.3 * limit * index) / count),
+  'on one proxy': (limit) => (index) => (index === 0 ? 2 * limit : 0),
+  'on another proxy every 10 s': (limit, count) => (index, seconds) =>
+    index === Math.floor(seconds / 10) % count ? 2 * limit : 0,
+};
+
+describe('a simulated fleet with random arrivals', () => {
+  for (const perProxy of [20, 200]) {
+    for (const count of [1, 3, 10]) {
+      for (const [name, load] of Object.entries(LOADS)) {
+        // One proxy with 20 per second is the limit of what the rule allows: see ADR 29.
+        if (perProxy === 20 && count === 1 && name === 'skewed') continue;
+        test(`${count} proxies with ${perProxy} per proxy: any 10 s within 5 %, any second at most 110 %, load ${name}`, () => {
+          const limit = perProxy * count;
+          const size = { proxies: count, proxiesPerTenant: count, limit };
+          const result = simulateFleet({ ...fleet, ...size, offered: load(limit, count) });
+          assert.equal(result.violations, 0);
+          assert.ok(result.busiestSecond <= 1.1, `${result.busiestSecond}`);
+          assert.ok(result.worstError >= -0.05 && result.highestError <= 0.05, JSON.stringify(result));
+        });
+      }
+    }
   }
 
-  test('never exceeds the limit with random arrivals', () => {
-    const result = simulateFleet({ ...fleet, arrivals: 'random', offered: () => LIMIT / 2 });
-    assert.equal(result.violations, 0);
-    assert.ok(result.busiestSecond <= 1);
-    assert.ok(result.worstError >= -0.05, `${result.worstError}`);
+  test('below 20 per second and proxy: any second at most one unit per proxy above the limit', () => {
+    for (const limit of [3, 15, 45]) {
+      const result = simulateFleet({ ...fleet, limit, offered: (index) => (index === 0 ? 2 * limit : limit / 3) });
+      assert.equal(result.violations, 0);
+      assert.ok(Math.round(result.busiestSecond * limit) <= limit + 3, `${result.busiestSecond}`);
+      assert.ok(limit * (1 - result.used) <= 3, `${result.used}`);
+    }
   });
 
-  test('never exceeds the limit when proxies die and return, and uses the share of a dead proxy after some seconds', () => {
+  test('admits what is offered if this is below the limit', () => {
+    const result = simulateFleet({ ...fleet, offered: () => 0.25 * LIMIT });
+    assert.ok(result.worstError >= -0.01, `${result.worstError}`);
+  });
+
+  test('never exceeds 110 % in a second when proxies die and return, and uses the share of a dead proxy after some seconds', () => {
     const result = simulateFleet({
       ...fleet,
-      tenants: 1,
-      seconds: 40,
       offered: () => LIMIT,
       deaths: [
         { proxy: 1, atSecond: 15, backAtSecond: 17 },
@@ -56,14 +67,14 @@ describe('a simulated fleet', () => {
       ],
     });
     assert.equal(result.violations, 0);
-    assert.ok(result.busiestSecond <= 1);
+    assert.ok(result.busiestSecond <= 1.1);
     // A third of the limit is unused for at most 4 s of the worst 10 s.
     assert.ok(result.worstError >= -0.14 && result.worstError <= -0.1, `${result.worstError}`);
   });
 
-  test('exchanges each lease once per second if the demand is far below the limit, in one call per proxy', () => {
+  test('exchanges each lease about once per second if the demand is far below the limit, in few calls', () => {
     const result = simulateFleet({ ...fleet, proxies: 30, tenants: 100, offered: (index) => 20 * index });
-    assert.ok(result.leasesPerSecond <= 1.2 * 300, `${result.leasesPerSecond}`);
-    assert.ok(result.callsPerSecond <= 1.5 * 30, `${result.callsPerSecond}`);
+    assert.ok(result.leasesPerSecond <= 1.6 * 300, `${result.leasesPerSecond}`);
+    assert.ok(result.callsPerSecond <= 3 * 30, `${result.callsPerSecond}`);
   });
 });

@@ -12,7 +12,7 @@ export interface ClientConnection {
   exchange(): Promise<void>;
   /** Ends the connection in order, so that both sides have seen every byte. Rejects if the proxy resets the connection. */
   end(): Promise<void>;
-  /** Ends the connection at once. */
+  /** Ends the connection at once. An open exchange rejects. */
   abort(): Promise<void>;
 }
 
@@ -65,7 +65,12 @@ export const connectTo: Readonly<Record<Protocol, (host: string) => Promise<Clie
     socket.on('message', (message) => {
       count.received += message.length;
     });
-    const close = async (): Promise<void> => void (await new Promise<void>((resolve) => socket.close(resolve)));
+    const closing = new AbortController();
+    const close = (): Promise<void> => {
+      if (closing.signal.aborted) return Promise.resolve();
+      closing.abort(new Error('the client has closed its socket'));
+      return new Promise((resolve) => socket.close(() => resolve()));
+    };
     return {
       get sent() {
         return count.sent;
@@ -76,7 +81,8 @@ export const connectTo: Readonly<Record<Protocol, (host: string) => Promise<Clie
       async exchange() {
         const text = `datagram ${count.number++} `.padEnd(300, 'x');
         // `once` also rejects at an ICMP error.
-        const answer = once(socket, 'message', { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
+        const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
+        const answer = once(socket, 'message', { signal });
         socket.send(text);
         count.sent += text.length;
         assert.equal(String((await answer)[0]), text);

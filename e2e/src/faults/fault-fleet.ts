@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { globSync, mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createHttp2Server } from 'node:http2';
 import { dirname, join } from 'node:path';
 import { eventually, httpBackend, temporaryDirectory } from '@weir/testkit';
@@ -39,6 +39,10 @@ export interface FaultFleet extends AsyncDisposable {
   /** Fills the file system with the state directory of `FAULTY_NODE`. */
   fillDisk(): void;
   freeDisk(): void;
+  /** Copies the data of Redis. */
+  copyRedis(): void;
+  /** Restarts Redis with the copied data. */
+  restoreRedis(): Promise<void>;
   /** Restarts a part so that its clock can be set, or with the clock of the host if `clock` is `real`. */
   restartWithClock(part: FleetProcess, clock: 'settable' | 'real'): Promise<void>;
   /** Sets the clock of the part that was restarted with a settable clock. `offset` is relative to the clock of the host. */
@@ -51,9 +55,11 @@ export async function startFaultFleet(): Promise<FaultFleet> {
   const stateOfFaultyNode = join(directory.path, 'state');
   mkdirSync(stateOfFaultyNode);
   execFileSync('/usr/bin/mount', ['-t', 'tmpfs', '-o', `size=${STATE_FILE_SYSTEM_SIZE}`, 'tmpfs', stateOfFaultyNode]);
+  const redisData = join(directory.path, 'redis');
+  const redisCopy = join(directory.path, 'redis-copy');
   const clockFile = join(directory.path, 'clock');
   const fleet = await startFleet({
-    redis: { settings: [`bind 127.0.0.1 ${REDIS_ADDRESS_OF_FAULTY_NODE}`, 'protected-mode no'] },
+    redis: { dir: redisData, settings: [`bind 127.0.0.1 ${REDIS_ADDRESS_OF_FAULTY_NODE}`, 'protected-mode no'] },
     proxySettings: (node, redis) => ({
       // The controller reaches this address, so that it can see that a proxy has ended.
       WEIR_ADMIN: `${nodeAddress(node)}:8687`,
@@ -95,7 +101,14 @@ export async function startFaultFleet(): Promise<FaultFleet> {
     fillDisk() {
       for (let bytes = 1024 * 1024; bytes >= 1; bytes = Math.floor(bytes / 2)) appendUntilFull(filler, bytes);
     },
-    freeDisk: () => execFileSync('rm', ['-f', filler]),
+    copyRedis: () => cpSync(redisData, redisCopy, { recursive: true }),
+    async restoreRedis() {
+      await fleet.redis.stop({ signal: 'SIGKILL' });
+      rmSync(redisData, { recursive: true });
+      renameSync(redisCopy, redisData);
+      await fleet.redis.start();
+    },
+    freeDisk: () => rmSync(filler),
     async restartWithClock(part, clock) {
       setClock('+0');
       await fleet.processOf(part).stop('SIGKILL');

@@ -1,5 +1,6 @@
 // The faults of the suite: what happens, how long the fault lasts, and what the documentation promises about a Suspension that is made
 // during the fault.
+import { setTimeout } from 'node:timers/promises';
 import { NODES, type NodeName } from '../addresses.ts';
 import { FAULTY_NODE, type FaultFleet, OTHER_NODES } from './fault-fleet.ts';
 
@@ -13,15 +14,21 @@ export interface Fault {
   /** Changes the fleet before the clients start, and back after they have ended. */
   prepare?(bench: FaultFleet): Promise<void>;
   restore?(bench: FaultFleet): Promise<void>;
-  /** The node whose proxy the fault kills: its connections are cut, and the usage of its last flush interval may be lost. */
-  readonly kills?: NodeName;
+  /** The proxies that the fault kills: their connections are cut, and the usage of their last flush interval may be lost. */
+  readonly kills?: { readonly nodes: readonly NodeName[]; readonly restartedBy: 'inject' | 'heal' };
   /** The node whose proxy makes no progress during the fault. */
   readonly stops?: NodeName;
   /** How the tenant `later` is suspended during the fault, and on which nodes this takes effect before the end of the fault. */
-  readonly suspend: { readonly with: 'weir' | 'kubectl'; readonly reaches: readonly NodeName[] };
+  readonly suspend: {
+    readonly with: 'weir' | 'kubectl';
+    readonly reaches: readonly NodeName[];
+    /** After how many minutes the Suspension ends; default: never. */
+    readonly endsAfterMinutes?: number;
+  };
 }
 
 const PAUSE_SECONDS = 30;
+const sleep = (seconds: number): Promise<void> => setTimeout(seconds * 1_000);
 const everywhere = (how: 'weir' | 'kubectl'): Fault['suspend'] => ({ with: how, reaches: NODES });
 /** A Suspension of `kubectl` reaches the proxies when Redis is back. */
 const AFTER_REDIS: Fault['suspend'] = { with: 'kubectl', reaches: [] };
@@ -51,7 +58,7 @@ export const FAULTS: readonly Fault[] = [
     seconds: 10,
     inject: async ({ fleet }) => void (await fleet.processOf(FAULTY_NODE).stop('SIGKILL')),
     heal: ({ fleet }) => fleet.start(FAULTY_NODE),
-    kills: FAULTY_NODE,
+    kills: { nodes: [FAULTY_NODE], restartedBy: 'heal' },
     suspend: OTHERS,
   },
   {
@@ -103,11 +110,70 @@ export const FAULTS: readonly Fault[] = [
     async inject({ fleet, fillDisk }) {
       fillDisk();
       await fleet.redis.stop({ signal: 'SIGKILL' });
-      await new Promise((resolve) => setTimeout(resolve, 5_000));
+      await sleep(5);
       await fleet.redis.start();
     },
     heal: (bench) => bench.freeDisk(),
     suspend: everywhere('weir'),
+  },
+  {
+    name: 'kill -9 and restart of one proxy while Redis is away',
+    seconds: 10,
+    async inject(bench) {
+      await bench.fleet.redis.stop({ signal: 'SIGKILL' });
+      await sleep(5);
+      await restartKilled(bench, [FAULTY_NODE]);
+    },
+    heal: ({ fleet }) => fleet.redis.start(),
+    kills: { nodes: [FAULTY_NODE], restartedBy: 'inject' },
+    suspend: AFTER_REDIS,
+  },
+  {
+    name: 'kill -9 and restart of one proxy while the disk of its state directory is full',
+    seconds: 5,
+    async inject(bench) {
+      bench.fillDisk();
+      await restartKilled(bench, [FAULTY_NODE]);
+    },
+    heal: (bench) => bench.freeDisk(),
+    kills: { nodes: [FAULTY_NODE], restartedBy: 'inject' },
+    suspend: everywhere('weir'),
+  },
+  {
+    name: 'Redis restarted without its data while the controller is away',
+    seconds: 10,
+    async inject({ fleet }) {
+      await fleet.processOf('controller').stop('SIGKILL');
+      await fleet.redis.wipe();
+    },
+    heal: ({ fleet }) => fleet.start('controller'),
+    suspend: { with: 'kubectl', reaches: [] },
+  },
+  {
+    name: 'Redis restored from a copy of 10 s before',
+    seconds: 10,
+    inject: (bench) => bench.copyRedis(),
+    heal: (bench) => bench.restoreRedis(),
+    suspend: everywhere('kubectl'),
+  },
+  {
+    name: 'kill -9 and restart of all processes at the same time',
+    seconds: 0,
+    async inject(bench) {
+      const { fleet } = bench;
+      const processes = ['controller', 'console', ...NODES] as const;
+      await Promise.all([
+        ...processes.map((part) => fleet.processOf(part).stop('SIGKILL')),
+        fleet.redis.stop({ signal: 'SIGKILL' }),
+        fleet.cluster.stopApiServer({ signal: 'SIGKILL' }),
+      ]);
+      await Promise.all([fleet.redis.start(), fleet.cluster.startApiServer()]);
+      for (const part of processes) await fleet.start(part);
+      await bench.waitUntilReady(NODES);
+    },
+    heal: () => undefined,
+    kills: { nodes: NODES, restartedBy: 'inject' },
+    suspend: everywhere('kubectl'),
   },
   clockChanged(FAULTY_NODE, 'the clock of one node'),
   clockChanged('controller', 'the clock of the controller'),
@@ -120,6 +186,14 @@ export const FAULTS: readonly Fault[] = [
   },
 ];
 
+async function restartKilled({ fleet, waitUntilReady }: FaultFleet, nodes: readonly NodeName[]): Promise<void> {
+  for (const node of nodes) {
+    await fleet.processOf(node).stop('SIGKILL');
+    await fleet.start(node);
+  }
+  await waitUntilReady(nodes);
+}
+
 function killed(part: 'controller' | 'console', seconds: number, suspendWith: 'weir' | 'kubectl'): Fault {
   return {
     name: `kill -9 of the ${part}, restart after ${seconds} s`,
@@ -130,19 +204,23 @@ function killed(part: 'controller' | 'console', seconds: number, suspendWith: 'w
   };
 }
 
-/** The clock goes one hour forwards at the start of the fault, then one hour backwards from the true time, and is right at its end. */
+/** The clock goes one hour forwards, then one hour backwards from the true time, and is right at the end of the fault. */
 function clockChanged(part: NodeName | 'controller', whose: string): Fault {
   return {
     name: `${whose} 1 h forwards, then 1 h behind, then right`,
     seconds: 10,
     prepare: (bench) => bench.restartWithClock(part, 'settable'),
-    async inject({ setClock }) {
-      setClock('+1h');
-      await new Promise((resolve) => setTimeout(resolve, 10_000));
+    inject: ({ setClock }) => setClock('+1h'),
+    async heal({ setClock }) {
       setClock('-1h');
+      await sleep(10);
+      setClock('+0');
     },
-    heal: ({ setClock }) => setClock('+0'),
     restore: (bench) => bench.restartWithClock(part, 'real'),
-    suspend: everywhere('kubectl'),
+    // A Suspension that ends in half an hour has ended by a clock that is one hour ahead.
+    suspend:
+      part === 'controller'
+        ? everywhere('kubectl')
+        : { with: 'kubectl', reaches: NODES.filter((node) => node !== part), endsAfterMinutes: 30 },
   };
 }

@@ -147,7 +147,8 @@ export function longestTimeWithoutAdmission(
   connections: readonly AdmittedConnection[],
   { from, to }: { readonly from: number; readonly to: number },
 ): number {
-  const times = connections.map(({ confirmed }) => confirmed).sort((a, b) => a - b);
+  const times = connections.map(({ confirmed }) => confirmed).filter((time) => time > from);
+  times.sort((a, b) => a - b);
   let last = from;
   let longest = 0;
   for (const time of [...times, to]) {

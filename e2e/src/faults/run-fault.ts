@@ -14,7 +14,7 @@ import {
   maxOpenConnections,
   RATE_LIMIT,
 } from './limit-clients.ts';
-import { type Bytes, type CutTime, SteadyClients, sum } from './steady-clients.ts';
+import { type Bytes, SteadyClients, sum } from './steady-clients.ts';
 import { SuspensionClients } from './suspension-clients.ts';
 
 /** The result of one fault. */
@@ -48,10 +48,14 @@ export interface FaultResult {
 const MAX_UNFLUSHED_MS = 1_500;
 const SAMPLE_MS = 100;
 /** The load continues for this time after the fault, so that limits that are too high after the fault are noticed. */
-const LOAD_AFTER_FAULT_MS = 8_000;
+const DEFAULT_LOAD_AFTER_FAULT_MS = 8_000;
 const LATER = 'later';
 
-export async function runFault(fault: Fault, bench: FaultFleet): Promise<FaultResult> {
+export async function runFault(
+  fault: Fault,
+  bench: FaultFleet,
+  { loadAfterFaultMs = DEFAULT_LOAD_AFTER_FAULT_MS }: { readonly loadAfterFaultMs?: number } = {},
+): Promise<FaultResult> {
   await fault.prepare?.(bench);
   await bench.waitUntilReady(NODES);
   const before = await bench.ledger();
@@ -62,9 +66,14 @@ export async function runFault(fault: Fault, bench: FaultFleet): Promise<FaultRe
   try {
     await steady.waitForEach(20);
     await suspensions.waitUntilServed(NODES);
-    const { effectMs, allowedLossBytes } = await injectAndHeal(fault, { bench, steady, limits, suspensions });
+    const { effectMs, allowedLossBytes, limitsHoldFrom } = await injectAndHeal(fault, {
+      bench,
+      steady,
+      limits,
+      suspensions,
+    });
     await steady.waitForEach(20);
-    await setTimeout(LOAD_AFTER_FAULT_MS);
+    await setTimeout(loadAfterFaultMs);
     suspensions.expectServed();
     await resumeLater(bench);
     await suspensions.waitUntilServed(NODES);
@@ -87,8 +96,8 @@ export async function runFault(fault: Fault, bench: FaultFleet): Promise<FaultRe
         maxPerSecond: maxAdmittedWithin(limits.rated, 1_000),
         maxPerTenSeconds: maxAdmittedWithin(limits.rated, 10_000),
         longestWithoutAdmissionMs: Math.max(
-          longestTimeWithoutAdmission(limits.held, { from: limits.startedAt, to: end }),
-          longestTimeWithoutAdmission(limits.rated, { from: limits.startedAt, to: end }),
+          longestTimeWithoutAdmission(limits.held, { from: limitsHoldFrom, to: end }),
+          longestTimeWithoutAdmission(limits.rated, { from: limitsHoldFrom, to: end }),
         ),
       },
     };
@@ -108,36 +117,45 @@ interface Load {
 async function injectAndHeal(
   fault: Fault,
   { bench, steady, limits, suspensions }: Load,
-): Promise<{ effectMs: number | undefined; allowedLossBytes: number }> {
+): Promise<{ effectMs: number | undefined; allowedLossBytes: number; limitsHoldFrom: number }> {
   const { kills, stops, seconds, suspend } = fault;
-  const traffic = kills === undefined ? undefined : await RecentTraffic.sample(steady, kills);
-  let cut: CutTime | undefined;
-  if (kills !== undefined) {
-    cut = steady.cut(kills);
-    limits.cut(cut);
-  }
+  const killed = kills?.nodes ?? [];
+  const traffic = await RecentTraffic.sample(steady, killed);
+  const cuts = killed.map((node) => steady.cut(node));
+  const endCuts = (): Promise<unknown> => Promise.all(cuts.map((cut) => steady.endCut(cut)));
   const healAt = performance.now() + seconds * 1_000;
   await fault.inject(bench);
-  const allowedLossBytes = traffic?.bytesSince(performance.now() - MAX_UNFLUSHED_MS) ?? 0;
-  traffic?.close();
-  await steady.waitForEach(5, { except: kills ?? stops });
+  traffic.close();
+  const isRestarted = kills?.restartedBy === 'inject';
+  if (isRestarted) await endCuts();
+  await steady.waitForEach(5, { except: isRestarted ? [] : [...killed, ...(stops === undefined ? [] : [stops])] });
   const since = performance.now();
   if (suspend.with === 'weir') await bench.fleet.weir('suspend', LATER, '--message', 'Suspended during a fault.');
-  else await suspendWithKubectl(bench);
+  else await suspendWithKubectl(bench, suspend.endsAfterMinutes);
   // A proxy that starts reads the Suspensions before it serves clients.
-  if (kills !== undefined) suspensions.expectCutOff([kills]);
+  if (!isRestarted) suspensions.expectCutOff(killed);
   const effectMs = await suspensions.waitUntilCutOff(suspend.reaches, { since });
   await setTimeout(Math.max(0, healAt - performance.now()));
   await fault.heal(bench);
   await bench.waitUntilReady(NODES);
   await suspensions.waitUntilCutOff(NODES, { since });
-  if (cut !== undefined) cut.until = performance.now();
-  return { effectMs: suspend.reaches.length === 0 ? undefined : effectMs, allowedLossBytes };
+  if (!isRestarted) await endCuts();
+  for (const cut of cuts) limits.cut(cut);
+  return {
+    effectMs: suspend.reaches.length === 0 ? undefined : effectMs,
+    allowedLossBytes: traffic.maxBytesWithin(MAX_UNFLUSHED_MS),
+    // While no proxy runs, nothing can be admitted.
+    limitsHoldFrom: killed.length === NODES.length ? Math.max(...cuts.map(({ until }) => until)) : limits.startedAt,
+  };
 }
 
-function suspendWithKubectl({ fleet }: FaultFleet): Promise<void> {
-  const target = { type: 'Tenant', tenant: LATER };
-  return fleet.cluster.apply(suspension('later', { target, message: 'Suspended during a fault.' }));
+function suspendWithKubectl({ fleet }: FaultFleet, endsAfterMinutes: number | undefined): Promise<void> {
+  const spec = {
+    target: { type: 'Tenant', tenant: LATER },
+    message: 'Suspended during a fault.',
+    ...(endsAfterMinutes !== undefined && { until: new Date(Date.now() + endsAfterMinutes * 60_000).toISOString() }),
+  };
+  return fleet.cluster.apply(suspension(LATER, spec));
 }
 
 /** Deletes the Suspension of the tenant `later`. If it was made without the API server, the controller creates its object later. */
@@ -154,37 +172,42 @@ async function resumeLater({ fleet }: FaultFleet): Promise<void> {
   await fleet.cluster.kubectl('delete', ...names);
 }
 
-/** The bytes that the clients of a node have exchanged in the last seconds. */
+/** Samples how many bytes the clients of some nodes have exchanged. */
 class RecentTraffic {
   readonly #steady: SteadyClients;
-  readonly #node: NodeName;
+  readonly #nodes: readonly NodeName[];
   readonly #samples: { readonly at: number; readonly bytes: number }[] = [];
   readonly #timer: NodeJS.Timeout;
 
-  static async sample(steady: SteadyClients, node: NodeName): Promise<RecentTraffic> {
-    const traffic = new RecentTraffic(steady, node);
-    await setTimeout(2 * MAX_UNFLUSHED_MS);
+  static async sample(steady: SteadyClients, nodes: readonly NodeName[]): Promise<RecentTraffic> {
+    const traffic = new RecentTraffic(steady, nodes);
+    await setTimeout(nodes.length === 0 ? 0 : 2 * MAX_UNFLUSHED_MS);
     return traffic;
   }
 
-  private constructor(steady: SteadyClients, node: NodeName) {
+  private constructor(steady: SteadyClients, nodes: readonly NodeName[]) {
     this.#steady = steady;
-    this.#node = node;
+    this.#nodes = nodes;
     this.#timer = setInterval(() => this.#take(), SAMPLE_MS);
     this.#take();
   }
 
-  bytesSince(time: number): number {
-    const earlier = this.#samples.findLast(({ at }) => at <= time) ?? this.#samples[0];
-    return this.#steady.bytesAt(this.#node) - (earlier?.bytes ?? 0);
+  /** Returns the maximum number of bytes in a window of this length. */
+  maxBytesWithin(windowMs: number): number {
+    return this.#samples.reduce((max, { at, bytes }) => {
+      const last = this.#samples.findLast((sample) => sample.at <= at + windowMs);
+      return Math.max(max, (last?.bytes ?? bytes) - bytes);
+    }, 0);
   }
 
   close(): void {
     clearInterval(this.#timer);
+    this.#take();
   }
 
   #take(): void {
-    this.#samples.push({ at: performance.now(), bytes: this.#steady.bytesAt(this.#node) });
+    const bytes = this.#nodes.reduce((total, node) => total + this.#steady.bytesAt(node), 0);
+    this.#samples.push({ at: performance.now(), bytes });
   }
 }
 

@@ -27,13 +27,19 @@ export interface CutTime {
   until: number;
 }
 
+interface OpenConnection {
+  readonly node: NodeName;
+  readonly openedAt: number;
+  readonly connection: ClientConnection;
+}
+
 export class SteadyClients {
   readonly failures: string[] = [];
   operations = 0;
   /** Operations that the fault has cut. */
   cutOperations = 0;
   readonly #cuts: CutTime[] = [];
-  readonly #open = new Set<{ readonly node: NodeName; readonly connection: ClientConnection }>();
+  readonly #open = new Set<OpenConnection>();
   readonly #bytes = new Map<string, Bytes>();
   readonly #exchanged = new Map<string, number>();
   readonly #running: Promise<void>[];
@@ -50,6 +56,13 @@ export class SteadyClients {
     return cut;
   }
 
+  /** Ends a cut, when the proxy serves again. Ends the node's older connections, because UDP clients do not notice that a proxy ended. */
+  async endCut(cut: CutTime): Promise<void> {
+    cut.until = performance.now();
+    const older = [...this.#open].filter(({ node, openedAt }) => node === cut.node && openedAt < cut.from);
+    await Promise.all(older.map(({ connection }) => connection.abort()));
+  }
+
   /** Returns what the clients of a protocol have sent and received on the wire. Complete after `stop`. */
   bytesOf(protocol: Protocol): Bytes {
     return sum(NODES.map((node) => this.#bytes.get(`${protocol} ${node}`) ?? NONE));
@@ -63,9 +76,9 @@ export class SteadyClients {
     return sent + received;
   }
 
-  /** Resolves when every client has made `count` further operations. Clients of `except` are not waited for. */
-  async waitForEach(count: number, { except }: { readonly except?: NodeName | undefined } = {}): Promise<void> {
-    const keys = [...this.#exchanged.keys()].filter((key) => except === undefined || !key.startsWith(except));
+  /** Resolves when every client has made `count` further operations. Does not wait for the clients of the nodes `except`. */
+  async waitForEach(count: number, { except = [] }: { readonly except?: readonly NodeName[] } = {}): Promise<void> {
+    const keys = [...this.#exchanged.keys()].filter((key) => !except.some((node) => key.startsWith(node)));
     const goals = keys.map((key) => [key, (this.#exchanged.get(key) ?? 0) + count] as const);
     const deadline = performance.now() + 90_000;
     while (goals.some(([key, goal]) => (this.#exchanged.get(key) ?? 0) < goal)) {
@@ -93,9 +106,9 @@ export class SteadyClients {
     this.#exchanged.set(key, 0);
     while (!this.#isStopping) {
       let startedAt = performance.now();
-      let open: { readonly node: NodeName; readonly connection: ClientConnection } | undefined;
+      let open: OpenConnection | undefined;
       try {
-        open = { node, connection: await connectTo[protocol](nodeAddress(node)) };
+        open = { node, openedAt: startedAt, connection: await connectTo[protocol](nodeAddress(node)) };
         this.#open.add(open);
         for (let count = 0; count < exchanges && !this.#isStopping; count += 1) {
           startedAt = performance.now();

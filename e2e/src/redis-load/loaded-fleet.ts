@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { connectClient, echoServer, eventually, httpBackend } from '@weir/testkit';
-import { type RedisFleetOptions, startRedisFleet } from './redis-fleet.ts';
+import { type RedisFleet, type RedisFleetOptions, startRedisFleet } from './redis-fleet.ts';
 import { CountingClients, LimitedClients, SuspendedClients } from './steady-clients.ts';
 
 const MAX_CONNECTIONS = 6;
 const PORTS = { tcp: 7001, http: 7002, limited: 7003, suspended: 7004, added: 7100 } as const;
 const BODY = 'a file of the shop\n';
-const CHANGE_INTERVAL_MS = 150;
+const CHANGE_INTERVAL_MS = 300;
 const WAIT = { timeoutMs: 60_000, intervalMs: 50 };
 
-export interface LoadedFleet extends AsyncDisposable {
+export interface LoadedFleet extends AsyncDisposable, Pick<RedisFleet, 'ledgerWarnings'> {
   /**
    * Runs `fault` under load. Asserts that no client failed, that the ledger has exactly what the clients counted, that limit and suspension
    * held, that changes reach all proxies, and that no proxy restarted.
@@ -62,6 +62,7 @@ export async function startLoadedFleet(
     });
 
   return {
+    ledgerWarnings: fleet.ledgerWarnings,
     async survives(t, fault) {
       const started = { completed: clients.completed, ...fleet.outages, at: performance.now() };
       const changing = setInterval(() => {
@@ -70,7 +71,7 @@ export async function startLoadedFleet(
       }, CHANGE_INTERVAL_MS);
       try {
         await fault();
-        const goal = clients.completed + 60;
+        const goal = clients.completed + 30;
         await eventually(() => assert.ok(clients.completed >= goal), WAIT);
       } finally {
         clearInterval(changing);

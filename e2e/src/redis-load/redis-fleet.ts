@@ -35,6 +35,8 @@ export interface RedisFleet extends AsyncDisposable {
   waitUntilApplied(): Promise<void>;
   /** Returns the usage of a tenant in this month. */
   usageOf(tenant: string): Promise<Traffic>;
+  /** Returns what each proxy says about the ledger in its heartbeat. */
+  ledgerWarnings(): Promise<readonly string[]>;
   /** Returns the number of each proxy's incarnation. A proxy that restarts gets another number. */
   incarnations(): Promise<readonly number[]>;
 }
@@ -130,6 +132,10 @@ export async function startRedisFleet(options: RedisFleetOptions): Promise<Redis
         connections: sum('connections'),
       };
     },
+    ledgerWarnings: async () =>
+      (await store.heartbeats.list()).map(({ hostAdvice = [] }) =>
+        hostAdvice.filter((advice) => advice.includes('ledger')).join(),
+      ),
     incarnations: async () => (await store.heartbeats.list()).map(({ life }) => life),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };

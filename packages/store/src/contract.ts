@@ -257,8 +257,6 @@ export interface LeaseStore {
   keep(node: string, life: number): Promise<void>;
   /** Returns all members that have not been released, in no particular order. */
   members(): Promise<readonly Incarnation[]>;
-  /** Returns the sum of the members' demands for each of the given leases. */
-  demands(leases: readonly LeaseName[]): Promise<readonly number[]>;
 }
 
 export interface LeaseName {

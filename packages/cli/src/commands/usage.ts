@@ -19,6 +19,8 @@ Examples:
                                          one Service, minute by minute
 
 IN counts the bytes that clients sent (receivedBytes), OUT the bytes that clients received (sentBytes).
+FORECAST is the TOTAL at the end of the current month, if the rest of the month is like its last 7 days.
+It is - in the first 24 hours of the month or of the tenant's usage (forecastBytes: null).
 5XX is the share of the HTTP requests that were answered with a status of 500 to 599. REFUSED counts connections, UDP flows and
 HTTP requests that were refused.`;
 
@@ -57,17 +59,19 @@ function parseMonth(text: string): string {
 
 interface UsageLine {
   readonly name: string;
-  readonly item: Omit<UsageItem, 'tenant' | 'month' | 'services' | 'trafficPerMonth'>;
+  readonly item: Omit<UsageItem, 'tenant' | 'month' | 'services' | 'trafficPerMonth' | 'forecastBytes'>;
   readonly limit: number | null;
+  readonly forecast: number | null;
 }
 
 function usageText(items: readonly UsageItem[]): string {
   const lines = items.flatMap((item): UsageLine[] => [
-    { name: item.tenant, item, limit: item.trafficPerMonth },
+    { name: item.tenant, item, limit: item.trafficPerMonth, forecast: item.forecastBytes },
     ...item.services.map((service) => ({
       name: `  ${service.namespace}/${service.name}`,
       item: service,
       limit: null,
+      forecast: null,
     })),
   ]);
   return tableText<UsageLine>(
@@ -77,6 +81,7 @@ function usageText(items: readonly UsageItem[]): string {
       { title: 'OUT', value: ({ item }) => bytesText(item.sentBytes), align: 'right' },
       { title: 'TOTAL', value: ({ item }) => bytesText(item.receivedBytes + item.sentBytes), align: 'right' },
       { title: 'LIMIT', value: limitText, align: 'right' },
+      { title: 'FORECAST', value: ({ forecast }) => (forecast === null ? '-' : bytesText(forecast)), align: 'right' },
       { title: 'CONNECTIONS', value: ({ item }) => countText(item.connections), align: 'right' },
       { title: 'REQUESTS', value: ({ item }) => countText(item.requests), align: 'right' },
       {

@@ -44,6 +44,7 @@ const CHECKS: Readonly<Record<CheckCode, Check>> = {
   RedisReachable: { subject: redisSubject, run: controlPlane.redisReachable },
   RedisVersion: { subject: redisSubject, run: controlPlane.redisVersion },
   RedisEviction: { subject: redisSubject, run: controlPlane.redisEviction },
+  RedisMemory: { subject: redisSubject, run: controlPlane.redisMemory },
   RedisPersistence: { subject: redisSubject, run: controlPlane.redisPersistence },
   RedisClock: { subject: redisSubject, run: clocks.redisClock },
   ProxiesAlive: { subject: proxiesSubject, run: proxies.proxiesAlive },

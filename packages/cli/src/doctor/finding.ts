@@ -31,6 +31,7 @@ export const CHECK_CODES = [
   'RedisReachable',
   'RedisVersion',
   'RedisEviction',
+  'RedisMemory',
   'RedisPersistence',
   'RedisClock',
   'ProxiesAlive',

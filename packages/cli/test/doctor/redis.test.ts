@@ -23,6 +23,17 @@ test('RedisEviction requires noeviction', () => {
   assert.equal(findingFor('RedisEviction', { redis: redis({ evictionPolicy: undefined }) }).severity, 'warning');
 });
 
+test('RedisMemory warns above 80 % of maxmemory, and reports a full Redis', () => {
+  const findingWith = (used: number, max: number) =>
+    findingFor('RedisMemory', { redis: redis({ memory: { used, max } }) });
+  assert.equal(findingWith(80, 100).severity, 'ok');
+  assert.equal(findingWith(81, 100).severity, 'warning');
+  assert.equal(findingWith(1_000, 0).severity, 'ok');
+  const full = findingWith(2 ** 26 + 1, 2 ** 26);
+  assert.equal(full.severity, 'error');
+  assert.match(full.message, /^Redis uses 65 MiB of its maxmemory of 64 MiB, so changes and usage wait/);
+});
+
 test('RedisPersistence recommends appendonly and reports failed writes', () => {
   const messageFor = (change: Parameters<typeof redis>[0]): string =>
     findingFor('RedisPersistence', { redis: redis(change) }).message;

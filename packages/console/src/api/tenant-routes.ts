@@ -4,6 +4,7 @@ import { refuseUnlessTenantVisible, scopeOf } from '../access/authorization.ts';
 import { isTenantVisible, withVisibleNamespaces } from '../access/authorization-scope.ts';
 import { currentRatesFor, ratePointsFor, ZERO_RATE } from '../rates/rate-history.ts';
 import { type SuspensionItem, suspensionItemFor } from '../suspensions/suspension-item.ts';
+import { forecastsFor, readForecastDays } from '../usage/forecast.ts';
 import type { SeriesStep } from '../usage/tenant-series.ts';
 import { readTenantSeries } from '../usage/tenant-series.ts';
 import { usageItemsFor, visibleUsage } from '../usage/usage-items.ts';
@@ -85,13 +86,20 @@ export function tenantRoutes(app: FastifyInstance, context: RouteContext): void 
     },
     async (request) => {
       const { query } = request;
-      const month = query.month ?? monthOf(clock.now());
-      const rows = await store.usage.rows(month);
+      const now = clock.now();
+      const month = query.month ?? monthOf(now);
+      const isCurrent = month === monthOf(now);
+      const [rows, days] = await Promise.all([
+        store.usage.rows(month),
+        isCurrent ? readForecastDays(store.usage, now) : [],
+      ]);
+      const forecasts = isCurrent ? forecastsFor(rows, days, now) : undefined;
       // The ledger also contains the usage of namespaces that are no longer in the table.
       const ledgerNamespaces = rows.map((row) => row.namespace);
       const scope = await scopeOf(request, watch, ledgerNamespaces);
       const { table } = watch.fleet();
-      const items = visibleUsage(scope, table, usageItemsFor(entriesOf(table, 'tenant'), rows, month));
+      const all = usageItemsFor(entriesOf(table, 'tenant'), rows, { month, ...(forecasts && { forecasts }) });
+      const items = visibleUsage(scope, table, all);
       if (query.tenant === undefined) return { items };
       const matching = items.filter((item) => item.tenant === query.tenant);
       if (matching.length > 0) return { items: matching };

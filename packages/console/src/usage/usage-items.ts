@@ -16,6 +16,8 @@ export interface UsageItem extends Counters {
   readonly month: UsagePeriod;
   /** Limit for received and sent bytes together in one month. Null if unlimited. */
   readonly trafficPerMonth: number | null;
+  /** The received and sent bytes at the end of the current month, from `forecastsFor`. Null for other months, or if it is unknown. */
+  readonly forecastBytes: number | null;
   readonly services: readonly ServiceUsageItem[];
 }
 
@@ -26,12 +28,12 @@ export interface ServiceUsageItem extends Counters {
 
 /**
  * Returns one item per tenant in the table or the ledger, sorted by name. Counts a Service that was deleted and created again with the same
- * name as one Service, although the UID changed.
+ * name as one Service, although the UID changed. `forecasts` has the forecasts of `month` by tenant.
  */
 export function usageItemsFor(
   tenants: readonly TenantEntry[],
   rows: readonly UsageRow[],
-  month: UsagePeriod,
+  { month, forecasts = new Map() }: { readonly month: UsagePeriod; readonly forecasts?: ReadonlyMap<string, number> },
 ): readonly UsageItem[] {
   const tenantsByName = new Map(tenants.map((tenant) => [tenant.name, tenant]));
   const byTenant = Map.groupBy(rows, (row) => row.tenant);
@@ -43,6 +45,7 @@ export function usageItemsFor(
       month,
       ...sumCounters(services),
       trafficPerMonth: tenantsByName.get(tenant)?.limits.trafficPerMonth ?? null,
+      forecastBytes: forecasts.get(tenant) ?? null,
       services,
     };
   });
@@ -82,6 +85,6 @@ export function visibleUsage(
     if (services.length === 0) return [];
     // Lists the properties one by one, because no counter of the whole tenant may remain.
     const { tenant, month } = item;
-    return [{ tenant, month, ...sumCounters(services), trafficPerMonth: null, services }];
+    return [{ tenant, month, ...sumCounters(services), trafficPerMonth: null, forecastBytes: null, services }];
   });
 }

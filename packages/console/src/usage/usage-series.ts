@@ -10,7 +10,7 @@ import {
   timestampOf,
   type UsageStep,
 } from '@weir/model';
-import type { UsageStore } from '@weir/store';
+import type { SeriesPoint, UsageStore } from '@weir/store';
 import { ApiError } from '../api/api-error.ts';
 
 /** One of the `items` of `weir usage --since -o json`. */
@@ -42,6 +42,8 @@ export interface SeriesSubject {
 
 /** The maximum number of points in one response: about 8 MB of JSON. */
 const MAX_POINTS_PER_RESPONSE = 50_000;
+/** How many series are read at the same time, so that other clients of the store need not wait for a long list. */
+const SERIES_AT_ONCE = 10;
 
 /** Plans the points of a response. Throws `ApiError` InvalidRequest if the query is invalid or the points are not kept so long. */
 export function seriesPlanFor(query: SeriesQuerystring, now: number): SeriesPlan {
@@ -65,23 +67,31 @@ export async function readUsageSeries(
       `${points} points for each of ${subjects.length} tenants are more than ${MAX_POINTS_PER_RESPONSE} points, the maximum of one response; name a tenant, use a longer step, or a later "since"`,
     );
   const items: UsageSeriesItem[] = [];
-  // Reads one series after another, so that other clients of the store need not wait for a long list.
-  for (const { tenant, service } of subjects) {
-    const { length, from, until } = plan;
-    const owners = service === undefined ? [undefined] : service.uids;
-    const found = [];
-    for (const uid of owners) found.push(...(await usage.series({ tenant, service: uid, length, from, until })));
-    items.push({
-      tenant,
-      ...(service && { namespace: service.namespace, name: service.name }),
-      step,
-      points: pointsByStep(plan, found).map(({ minute, counters }) => ({
-        at: timestampOf(minute * 60_000),
-        ...counters,
-      })),
-    });
+  for (let from = 0; from < subjects.length; from += SERIES_AT_ONCE) {
+    const page = subjects.slice(from, from + SERIES_AT_ONCE);
+    items.push(...(await Promise.all(page.map((subject) => readItem(usage, subject, { plan, step })))));
   }
   return items;
+}
+
+async function readItem(
+  usage: UsageStore,
+  { tenant, service }: SeriesSubject,
+  { plan, step }: { readonly plan: SeriesPlan; readonly step: UsageStep },
+): Promise<UsageSeriesItem> {
+  const { length, from, until } = plan;
+  const uids = service === undefined ? [undefined] : service.uids;
+  const found: SeriesPoint[] = [];
+  for (const uid of uids) found.push(...(await usage.series({ tenant, service: uid, length, from, until })));
+  return {
+    tenant,
+    ...(service && { namespace: service.namespace, name: service.name }),
+    step,
+    points: pointsByStep(plan, found).map(({ minute, counters }) => ({
+      at: timestampOf(minute * 60_000),
+      ...counters,
+    })),
+  };
 }
 
 /** Returns a time in milliseconds since the epoch. The text is a duration before `now`, a day, or a time with a time zone. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '@weir/runtime';
+import { readUsageSeries, seriesPlanFor } from '../../src/usage/usage-series.ts';
 import { seededStore } from '../fixtures/seeded-store.ts';
 import { startTestConsole } from '../fixtures/test-console.ts';
 
@@ -63,4 +64,15 @@ test('says which steps, times and names a series may have', async () => {
     assert.equal(response.status, status, query);
     assert.match(response.json.error.message, message);
   }
+});
+
+test('refuses a response with too many points and names what to change', async () => {
+  const { store } = await seededStore(new ManualClock(NOW));
+  const plan = seriesPlanFor({ since: '2d', step: '1m' }, NOW);
+  const subjects = Array.from({ length: 18 }, (_, index) => ({ tenant: `t${index}` }));
+  await assert.rejects(readUsageSeries(store.usage, subjects, { plan, step: '1m' }), {
+    code: 'InvalidRequest',
+    message: /^2881 points for each of 18 tenants are more than 50000 points, .*name a tenant, use a longer step/,
+  });
+  assert.equal((await readUsageSeries(store.usage, subjects.slice(1), { plan, step: '1m' })).length, 17);
 });

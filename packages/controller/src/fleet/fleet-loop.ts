@@ -48,6 +48,7 @@ export function createFleetLoop(context: LoopContext, options: FleetLoopOptions)
         table: translation.table,
         suspensions: suspensions.stored.filter((suspension) => isInForce(suspension, clock.now())),
         snapshot,
+        isUnpublished: table.hasPublishFailed,
         notices: withThrottleNotices(usage.notices, translation.table),
       };
       await metrics.measure('fleet', () => fleet.reconcile(input));

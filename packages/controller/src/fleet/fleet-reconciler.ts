@@ -35,6 +35,8 @@ export interface FleetInput {
   /** The suspensions that are in force now. */
   readonly suspensions: readonly Suspension[];
   readonly snapshot: Snapshot;
+  /** Whether the store refuses the table. */
+  readonly isUnpublished: boolean;
   /** What the ledger says about tenants and Services. */
   readonly notices: UsageNotices;
 }
@@ -205,7 +207,7 @@ export class FleetReconciler {
   }
 
   #viewsFor(
-    { table, suspensions, snapshot, notices }: FleetInput,
+    { table, suspensions, snapshot, isUnpublished, notices }: FleetInput,
     { isSettling }: { readonly isSettling: boolean },
   ): readonly ServiceView[] {
     const tracker = this.#viewTracker ?? new ServiceViewTracker();
@@ -221,6 +223,7 @@ export class FleetReconciler {
       now: this.#clock.now(),
       previousAddresses: publishedAddressesIn(snapshot),
       reachable: this.#liveness.isStoreReachable,
+      unpublished: isUnpublished,
       settling: isSettling,
     });
     this.#viewTracker = tracker;

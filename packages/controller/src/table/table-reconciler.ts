@@ -48,6 +48,7 @@ export class TableReconciler {
    */
   #translator: Translator | undefined;
   #translation: TranslatorOutput | undefined;
+  #hasPublishFailed = false;
   /** Objects from the published table that replace the objects of unreadable kinds. Undefined while every kind can be read. */
   #fallbackObjects: FallbackObjects | undefined;
 
@@ -60,6 +61,11 @@ export class TableReconciler {
   /** The last translation of this term; undefined before the first translation. */
   get translation(): TranslatorOutput | undefined {
     return this.#translation;
+  }
+
+  /** Whether the last attempt to publish failed, because the store was unreachable or refused the table. */
+  get hasPublishFailed(): boolean {
+    return this.#hasPublishFailed;
   }
 
   get isClaimed(): boolean {
@@ -118,7 +124,11 @@ export class TableReconciler {
     await this.claim();
     const isFirst = this.#translation === undefined;
     const { table } = this.#translate(this.#withFallbackObjects(snapshot));
-    const outcome = await this.#publisher.publish(table, isFirst ? undefined : changedAt);
+    const outcome = await this.#publisher.publish(table, isFirst ? undefined : changedAt).catch((error: unknown) => {
+      this.#hasPublishFailed = true;
+      throw error;
+    });
+    this.#hasPublishFailed = false;
     if (outcome.kind === 'not-leader') {
       const isWiped = outcome.leader === 0;
       const why = isWiped ? 'the store was wiped' : 'another controller has claimed the table';

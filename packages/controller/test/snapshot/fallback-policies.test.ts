@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   allocationsFor,
+  type Entry,
   entriesOf,
   NO_ALLOCATIONS,
   type RoutingTable,
+  type RuleRecord,
   type Snapshot,
   translate,
   UNRESTRICTED_GRANTS,
@@ -39,6 +41,35 @@ test('a fallback policy grants the single ports and addresses in use', () => {
     allowedHosts: ['shop.example.com'],
     allowedEndpointCIDRs: ['172.16.0.9/32'],
   });
+});
+
+test('a fallback policy has the limits without throttles, and the rules that act', () => {
+  const entries = [...TABLE_IN_FORCE.entries.values()].map((entry): Entry => {
+    if (entry.kind !== 'tenant' || entry.policy !== 'gold') return entry;
+    const record: RuleRecord = {
+      rule: 'slow',
+      metric: 'requestsPerSecond',
+      above: 9,
+      action: 'Throttle',
+      throttleTo: 8,
+      since: 1,
+      until: null,
+      value: 10,
+      forMs: 60_000,
+      phase: 'acting',
+    };
+    return { ...entry, limits: { ...entry.limits, requestsPerSecond: 8 }, policyLimits: entry.limits, rules: [record] };
+  });
+  const throttled = { entries: new Map(entries.map((entry) => [entry.id, entry])) };
+  const context = { pods: FULL_SNAPSHOT.pods, unreadableKinds: UNREADABLE_POLICIES };
+  const [free, gold] = [TABLE_IN_FORCE, throttled].map(
+    (table) => fallbackObjectsFor(table, context).policies.find(({ name }) => name === 'gold')?.spec,
+  );
+  assert.deepEqual(gold?.limits, free?.limits);
+  assert.deepEqual(
+    gold?.rules?.map(({ name, throttleTo }) => [name, throttleTo]),
+    [['slow', 8]],
+  );
 });
 
 describe('fallback policies when pods become readable first', () => {

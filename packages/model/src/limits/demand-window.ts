@@ -2,40 +2,45 @@
 const WINDOW_MS = 1_000;
 /** A count that differs by more standard deviations of a Poisson process from its mean than this is a change, not chance. */
 const MAX_DEVIATIONS = 3;
+/** A large change shows in the first of these times, a small one in the last. */
+const CHANGE_SPANS_MS = [50, 100, 200, 400] as const;
+
+/** The value of a counter that only increases, at `atMs` of a clock that only increases. */
+export interface CounterSample {
+  readonly atMs: number;
+  readonly counter: number;
+}
 
 /**
- * Measures a demand from a counter: the mean of the last second, or the rate since the last sample if this rate clearly differs from the
- * mean. The mean of a second is steady enough for a demand of 20 per second; the last sample shows at once that a demand has moved.
+ * Returns the demand per second from samples of a counter, oldest first: the mean over all samples, or the rate of the last 50, 100, 200 or
+ * 400 ms if this rate clearly differs from the mean. The mean of a second is steady enough for a demand of 20 per second; the shorter times
+ * show at once that a demand has moved.
  */
-export class DemandWindow {
-  readonly #samples: Sample[] = [];
+export function demandPerSecond(samples: readonly CounterSample[]): number {
+  const [oldest, newest] = [samples[0], samples.at(-1)];
+  if (oldest === undefined || newest === undefined || newest.atMs === oldest.atMs) return 0;
+  const mean = (newest.counter - oldest.counter) / (newest.atMs - oldest.atMs);
+  for (const spanMs of CHANGE_SPANS_MS) {
+    const previous = samples.findLast(({ atMs }) => newest.atMs - atMs >= spanMs);
+    if (previous === undefined) break;
+    const elapsedMs = newest.atMs - previous.atMs;
+    const count = newest.counter - previous.counter;
+    const expected = mean * elapsedMs;
+    if (Math.abs(count - expected) > MAX_DEVIATIONS * Math.sqrt(Math.max(1, expected)))
+      return (1_000 * count) / elapsedMs;
+  }
+  return 1_000 * mean;
+}
 
-  /**
-   * Adds the value of a counter that only increases, at `atMs` of a clock that only increases. Call this method about every 100 ms.
-   * Returns the demand.
-   */
-  add(atMs: number, counter: number): Demand {
+/** Measures a demand from the samples of the last second. */
+export class DemandWindow {
+  readonly #samples: CounterSample[] = [];
+
+  /** Adds a sample and returns the demand per second. Call this method about every 50 ms. */
+  add(atMs: number, counter: number): number {
     const samples = this.#samples;
     samples.push({ atMs, counter });
     while (samples[1] !== undefined && atMs - samples[1].atMs >= WINDOW_MS) samples.shift();
-    const [oldest, previous] = [samples[0], samples.at(-2)];
-    if (oldest === undefined || previous === undefined || atMs === previous.atMs)
-      return { perSecond: 0, hasChanged: false };
-    const mean = (counter - oldest.counter) / (atMs - oldest.atMs);
-    const count = counter - previous.counter;
-    const expected = mean * (atMs - previous.atMs);
-    const hasChanged = Math.abs(count - expected) > MAX_DEVIATIONS * Math.sqrt(Math.max(1, expected));
-    return { perSecond: 1_000 * (hasChanged ? count / (atMs - previous.atMs) : mean), hasChanged };
+    return demandPerSecond(samples);
   }
-}
-
-export interface Demand {
-  readonly perSecond: number;
-  /** Whether the demand has clearly changed since the last sample, so that the member should exchange its lease now. */
-  readonly hasChanged: boolean;
-}
-
-interface Sample {
-  readonly atMs: number;
-  readonly counter: number;
 }

@@ -23,6 +23,8 @@ export interface ShareClaim {
   readonly weight: number;
   /** What the member cannot give up, such as its open connections. */
   readonly floor: number;
+  /** Of a rate: what the member admitted in the last second. 0 for other limits. */
+  readonly used: number;
 }
 
 export interface ShareQuestion {
@@ -47,8 +49,9 @@ export function wantedShare({ limit, own, others, rank }: ShareQuestion): number
 
 /**
  * Returns the members' shares in the order of `claims`. Each member gets its floor, and if the limit suffices at least one unit. Members
- * that need less than their fair part get what they need; the other members divide the rest by weight. What nobody needs is divided
- * equally, so that each proxy can admit a sudden burst. The shares add up to the limit, or to the floors if the floors exceed the limit.
+ * that need less than their fair part get what they need; the other members divide the rest by weight. What nobody needs is divided in
+ * proportion to the demands, as if each member needed half of an equal part more: a busy proxy needs room for random arrivals, and an idle
+ * proxy for a sudden burst. The shares add up to the limit, or to the floors if the floors exceed the limit.
  */
 export function sharesFor(limit: number, claims: readonly ShareClaim[]): readonly number[] {
   const count = claims.length;
@@ -58,9 +61,11 @@ export function sharesFor(limit: number, claims: readonly ShareClaim[]): readonl
   const minimums = sum(withIdleShares) <= limit ? withIdleShares : claims.map(({ floor }) => floor);
   if (sum(minimums) >= limit) return minimums;
   const exact = filledTo(limit, claims, minimums);
-  const unneeded = Math.max(0, limit - sum(exact)) / count;
+  const unneeded = Math.max(0, limit - sum(exact));
+  const parts = claims.map(({ demand }) => Math.min(demand, limit) + limit / (2 * count));
+  const unneededPerPart = unneeded / sum(parts);
   return rounded(
-    exact.map((share) => share + unneeded),
+    exact.map((share, member) => share + unneededPerPart * (parts[member] ?? 0)),
     limit,
     minimums,
   );
@@ -79,6 +84,8 @@ export interface LeaseState {
   readonly share: number;
   readonly wanted: number;
   readonly held: number;
+  /** Whether the member needs clearly more or less than the other members know. */
+  readonly hasNews: boolean;
 }
 
 const MAX_INTERVAL_MS = 2_000;
@@ -87,23 +94,25 @@ const TIGHT_INTERVAL_MS = 100;
 const UNSETTLED_INTERVAL_MS = 50;
 const TIGHT_PART = 0.8;
 const SETTLED_PART = 0.02;
+const CALM_SETTLED_PART = 0.1;
 /** Each exchange returns the claims of all members. Above this number of members, exchanges are therefore less frequent. */
 const MAX_FREQUENT_MEMBERS = 20;
 
 /**
- * Returns after how many milliseconds a member exchanges the lease again: 20 times per second while the lease is not settled, 10 times per
- * second if more than 80 % of the limit are needed, otherwise once per second. With more than 20 members the interval grows in proportion
+ * Returns after how many milliseconds a member exchanges the lease again: 20 times per second while the lease is not settled or the member
+ * has news, 10 times per second if more than 80 % of the limit are needed, otherwise once per second. With more than 20 members the interval grows in proportion
  * to their number, to at most 2 seconds.
  */
 export function exchangeIntervalMs(lease: LeaseState): number {
   const isTight = sum(lease.claims.map(({ demand }) => demand)) > TIGHT_PART * lease.limit;
-  const intervalMs = !isSettled(lease) ? UNSETTLED_INTERVAL_MS : isTight ? TIGHT_INTERVAL_MS : CALM_INTERVAL_MS;
+  const isUnsettled = lease.hasNews || !isSettled(lease, isTight ? SETTLED_PART : CALM_SETTLED_PART);
+  const intervalMs = isUnsettled ? UNSETTLED_INTERVAL_MS : isTight ? TIGHT_INTERVAL_MS : CALM_INTERVAL_MS;
   return Math.min(MAX_INTERVAL_MS, intervalMs * Math.max(1, lease.claims.length / MAX_FREQUENT_MEMBERS));
 }
 
-/** Reports whether a member has the share that it wants and uses no more, up to a 50th of the limit. */
-export function isSettled({ limit, share, wanted, held }: Omit<LeaseState, 'claims'>): boolean {
-  return Math.max(share, wanted, held) - Math.min(share, wanted) <= limit * SETTLED_PART;
+/** Reports whether a member has the share that it wants and uses no more, up to a part of the limit. */
+function isSettled({ limit, share, wanted, held }: LeaseState, part: number): boolean {
+  return Math.max(share, wanted, held) - Math.min(share, wanted) <= limit * part;
 }
 
 /**

@@ -14,6 +14,8 @@ export interface FleetState {
   readonly previousAddresses: Pick<ReadonlyMap<string, readonly string[]>, 'get'>;
   /** False while the store is unreachable. Addresses are then not withdrawn, because the state of the proxies is unknown. */
   readonly reachable: boolean;
+  /** True while the store refuses the routing table, for example because Redis is full. New Services are then not served. */
+  readonly unpublished?: boolean;
   /**
    * True while heartbeats of live proxies may still be missing, after a change of the leader or of the epoch. Addresses are then not
    * withdrawn.

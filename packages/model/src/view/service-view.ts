@@ -50,7 +50,7 @@ export interface ServiceViewInput {
 }
 
 /** The state of the fleet, which is the same for the views of all Services. */
-export interface ServiceViewContext extends Pick<FleetState, 'reachable' | 'settling' | 'silentSince'> {
+export interface ServiceViewContext extends Pick<FleetState, 'reachable' | 'unpublished' | 'settling' | 'silentSince'> {
   /** The nodes of the table by name. */
   readonly nodes: ReadonlyMap<string, NodeEntry>;
   /** Whether a binding is allocated to a Service. */
@@ -70,7 +70,7 @@ export function buildServiceView(input: ServiceViewInput, context: ServiceViewCo
     confirmed: confirmed.length,
     errors,
     readiness,
-    reachable: context.reachable,
+    reachable: context.reachable && context.unpublished !== true,
     noProxySince: noProxySinceFor(entry, context),
   };
   const conditions = conditionsFor(entry, facts, suspension);

@@ -41,6 +41,7 @@ export class ServiceViewTracker {
   readonly #moving = new Set<string>();
   #suspensions: readonly Suspension[] = [];
   #isReachable = false;
+  #isUnpublished = false;
   #isSettling = false;
   #silentSince: ReadonlyMap<string, number> = NO_SILENT_NODES;
   #sorted: readonly ServiceView[] = [];
@@ -78,8 +79,11 @@ export class ServiceViewTracker {
     const changedSuspensions = this.#updateSuspensions(fleet);
     const changedSilence = this.#updateSilence(fleet);
     const isSettling = fleet.settling ?? false;
-    const isEveryServiceDirty = fleet.reachable !== this.#isReachable || isSettling !== this.#isSettling;
+    const isUnpublished = fleet.unpublished ?? false;
+    const isEveryServiceDirty =
+      fleet.reachable !== this.#isReachable || isUnpublished !== this.#isUnpublished || isSettling !== this.#isSettling;
     this.#isReachable = fleet.reachable;
+    this.#isUnpublished = isUnpublished;
     this.#isSettling = isSettling;
     if (isEveryServiceDirty) return new Set([...this.#table.uids(), ...this.#views.keys()]);
     const dirty = new Set([...services, ...reported, ...this.#movingAwayFrom(listenerNodes)]);

@@ -120,8 +120,9 @@ describe('the shares of a limit', () => {
     assert.deepEqual(sharesFor(100, [claim(60, { floor: 60 }), claim(100)]), [60, 40]);
   });
 
-  test('divide equally what nobody needs', () => {
-    assert.deepEqual(sharesFor(99, [claim(10), claim(0), claim(0)]), [39, 30, 30]);
+  test('divide what nobody needs by need, as if each member needed half of an equal part more', () => {
+    assert.deepEqual(sharesFor(99, [claim(10), claim(0), claim(0)]), [49, 25, 25]);
+    assert.deepEqual(sharesFor(99, [claim(0), claim(0), claim(0)]), [33, 33, 33]);
   });
 
   test('are the same at every member', () => {
@@ -142,18 +143,21 @@ describe('the shares of a limit', () => {
 
 test('a lease is exchanged every second, more often if tight or unsettled, less often with many members', () => {
   const claims = (count: number, demand: number): ShareClaim[] => Array.from({ length: count }, () => claim(demand));
-  const settled = { limit: 100, share: 25, wanted: 26, held: 25 };
+  const settled = { limit: 100, share: 25, wanted: 26, held: 25, hasNews: false };
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20) }), 1_000);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 21) }), 100);
-  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), wanted: 28 }), 50);
-  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), held: 28 }), 50);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), wanted: 36 }), 50);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), held: 36 }), 50);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), held: 35 }), 1_000);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 21), held: 28 }), 50);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), hasNews: true }), 50);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(40, 21) }), 200);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(30, 1) }), 1_500);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(1_000, 0) }), 2_000);
 });
 
 function claim(demand: number, { weight = 1, floor = 0 }: Partial<ShareClaim> = {}): ShareClaim {
-  return { demand, weight, floor };
+  return { demand, weight, floor, used: 0 };
 }
 
 /** Adds exactly; the sum may exceed 2^53. */

@@ -9,6 +9,7 @@ import {
   NO_ALLOCATIONS,
   proxyViewsFor,
   type ServiceView,
+  ServiceViewTracker,
   type Snapshot,
   type Suspension,
   serviceViewsFor,
@@ -63,6 +64,16 @@ const CUTOFF: Suspension = {
 };
 
 describe('the state of a Service', () => {
+  test('is FleetUnreachable while the store refuses the table, unless the Service has an address', () => {
+    const fleet = { ...fleetOf(SERVED), unpublished: true };
+    assert.equal(only(serviceViewsFor(fleet)).reason, 'FleetUnreachable');
+    const served = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1')] }));
+    assert.deepEqual([served.reason, served.addresses], ['Programmed', ['192.0.2.1']]);
+    const tracker = new ServiceViewTracker();
+    assert.equal(only(tracker.update(fleet)).reason, 'FleetUnreachable');
+    assert.equal(only(tracker.update({ ...fleet, unpublished: false })).reason, 'WaitingForProxy');
+  });
+
   test('is Pending until a proxy confirms every port, then Programmed at the published addresses', () => {
     const fleet = fleetOf(SERVED);
     const waiting = only(serviceViewsFor(fleet));

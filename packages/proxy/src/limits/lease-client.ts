@@ -13,10 +13,10 @@ import {
 } from '@weir/store';
 import { Lease } from './lease.ts';
 import { DemandWindow } from './lease-demand.ts';
-import type { LimiterRegistry } from './limiter-registry.ts';
+import type { LimiterRegistry, LimitShare } from './limiter-registry.ts';
 import type { LimitedOwner, TableLimits } from './table-limits.ts';
 
-const TICK_MS = 100;
+const TICK_MS = 50;
 const MAX_TICK_MS = 1_000;
 const MIN_GAP_MS = 20;
 /** How many owners are measured in one turn of the event loop; about a millisecond. */
@@ -31,6 +31,8 @@ const CALL_TIME_FACTOR = 2;
 const MAX_SILENCE_MS = 1_000;
 /** How long a proxy that starts waits for its first shares before it is ready. */
 const MAX_START_MS = 500;
+
+const WHOLE_LIMIT: LimitShare = { share: Number.POSITIVE_INFINITY };
 
 const FORBIDDEN_WARNING =
   'this proxy lets each tenant use the whole limits, because the Redis user lacks the right to the keys lease*; add the right as docs/redis.md says';
@@ -154,7 +156,7 @@ export class LeaseClient {
   get savedShares(): SavedShares | undefined {
     if (!this.#hasExchanged) return undefined;
     const saved = this.#savedShares;
-    const shares = new Map([...this.#leases()].map(({ lease }) => [leaseKey(lease.name), lease.share]));
+    const shares = new Map([...this.#leases()].map(({ lease }) => [leaseKey(lease.name), lease.share.share]));
     const isSame = saved?.size === shares.size && [...shares].every(([key, share]) => saved.get(key) === share);
     if (!isSame) this.#savedShares = shares;
     return this.#savedShares;
@@ -164,7 +166,7 @@ export class LeaseClient {
   *tenantShares(): Iterable<{ readonly tenant: string; readonly resource: LeasedResource; readonly share: number }> {
     for (const { lease } of this.#leases()) {
       const { owner, resource } = lease.name;
-      const share = this.#isForbidden ? lease.limit : Math.min(lease.limit, lease.share);
+      const share = this.#isForbidden ? lease.limit : Math.min(lease.limit, lease.share.share);
       if (owner.kind === 'tenant') yield { tenant: owner.name, resource, share };
     }
   }
@@ -267,7 +269,7 @@ export class LeaseClient {
   }
 
   #writeShare(row: number, lease: Lease): void {
-    const share = this.#isForbidden ? Number.POSITIVE_INFINITY : lease.share;
+    const share = this.#isForbidden ? WHOLE_LIMIT : lease.share;
     this.#options.registry.setShare(row, lease.name.resource, share);
   }
 
@@ -375,5 +377,5 @@ function ownerKey(owner: LeaseName['owner']): string {
 }
 
 function requestToReturn(name: LeaseName): LeaseRequest {
-  return { ...name, limit: 0, claim: { demand: 0, weight: 1, floor: 0 }, held: 0, wanted: 0 };
+  return { ...name, limit: 0, claim: { demand: 0, weight: 1, floor: 0, used: 0 }, held: 0, wanted: 0 };
 }

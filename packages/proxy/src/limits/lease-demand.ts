@@ -1,10 +1,10 @@
-import type { LeasedResource, ShareClaim } from '@weir/model/data-plane';
+import { demandPerSecond, type LeasedResource, type ShareClaim } from '@weir/model/data-plane';
 import type { RowDemand } from './limiter-registry.ts';
 
 /** Demand is measured over the last second. */
 const WINDOW_MS = 1_000;
-/** Samples that are closer together would make a few units look like a high rate. */
-const MIN_SAMPLE_INTERVAL_MS = 50;
+/** Samples that are closer together replace each other, so that their number is bounded. */
+const MIN_SAMPLE_INTERVAL_MS = 40;
 /** A bandwidth that is not used up may grow by a quarter between two exchanges. */
 const BANDWIDTH_GROWTH = 1.25;
 
@@ -39,16 +39,13 @@ export class DemandWindow {
     switch (resource) {
       case 'connections':
         return {
-          claim: { demand: row.open + this.#increase('refusedOpen'), weight: 1, floor: row.open },
+          claim: { demand: row.open + this.#increase('refusedOpen'), weight: 1, floor: row.open, used: 0 },
           used: row.open,
         };
       case 'newConnectionsPerSecond':
-        return { claim: { demand: this.#ratePerSecond('offeredNew'), weight: 1, floor: 0 }, used: row.admittedNew };
+        return this.#rateDemand('offeredNew', row.admittedNew);
       case 'requestsPerSecond':
-        return {
-          claim: { demand: this.#ratePerSecond('offeredRequests'), weight: 1, floor: 0 },
-          used: row.admittedRequests,
-        };
+        return this.#rateDemand('offeredRequests', row.admittedRequests);
       case 'inBitsPerSecond':
         return { claim: this.#bandwidthClaim('inBytes', 'waitingIn', limit), used: 0 };
       case 'outBitsPerSecond':
@@ -56,20 +53,11 @@ export class DemandWindow {
     }
   }
 
-  /**
-   * Returns the mean rate of the window. Returns the rate of the last sample if the rate has changed since: if the last
-   * sample differs from the mean by more than three standard deviations of a Poisson process.
-   */
-  #ratePerSecond(counter: 'offeredNew' | 'offeredRequests'): number {
-    const last = this.#samples.at(-1) as Sample;
-    const previous = this.#samples.findLast(({ at }) => last.at - at >= MIN_SAMPLE_INTERVAL_MS);
-    if (previous === undefined) return 0;
-    const mean = (this.#increase(counter) / this.#spanMs) * 1_000;
-    const sampleMs = last.at - previous.at;
-    const units = last.row[counter] - previous.row[counter];
-    const expected = (mean * sampleMs) / 1_000;
-    const hasChanged = Math.abs(units - expected) > 3 * Math.sqrt(Math.max(1, expected));
-    return Math.ceil(hasChanged ? (units / sampleMs) * 1_000 : mean);
+  #rateDemand(counter: 'offeredNew' | 'offeredRequests', admittedInSecond: number): ResourceDemand {
+    const demand = Math.ceil(
+      demandPerSecond(this.#samples.map(({ at, row }) => ({ atMs: at, counter: row[counter] }))),
+    );
+    return { claim: { demand, weight: 1, floor: 0, used: admittedInSecond }, used: admittedInSecond };
   }
 
   /** Claims the whole limit while readers wait, in proportion to the number of readers. */
@@ -80,10 +68,11 @@ export class DemandWindow {
       demand: readers > 0 ? limit : Math.min(limit, Math.ceil(bitsPerSecond * BANDWIDTH_GROWTH)),
       weight: Math.max(1, Math.round(readers)),
       floor: 0,
+      used: 0,
     };
   }
 
-  #increase(counter: 'refusedOpen' | 'offeredNew' | 'offeredRequests' | 'inBytes' | 'outBytes'): number {
+  #increase(counter: 'refusedOpen' | 'inBytes' | 'outBytes'): number {
     const [first, last] = [this.#samples[0] as Sample, this.#samples.at(-1) as Sample];
     return last.row[counter] - first.row[counter];
   }

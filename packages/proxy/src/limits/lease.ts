@@ -1,5 +1,9 @@
 import {
   exchangeIntervalMs,
+  isNews,
+  isRate,
+  maxUnitsPerSecond,
+  meanRate,
   type ShareClaim,
   type ShareQuestion,
   unleasedShare,
@@ -7,6 +11,7 @@ import {
 } from '@weir/model/data-plane';
 import type { LeaseGrant, LeaseName, LeaseRequest } from '@weir/store';
 import type { ResourceDemand } from './lease-demand.ts';
+import type { LimitShare } from './limiter-registry.ts';
 
 /** The store hears of each lease at least this often, so that it knows all shares after a loss of its data. */
 const MAX_EXCHANGE_INTERVAL_MS = 2_500;
@@ -32,7 +37,9 @@ export class Lease {
   limit: number;
   #share: number;
   #others: Pick<ShareQuestion, 'others' | 'rank'> = { others: [], rank: 0 };
-  #claim: ShareClaim = { demand: 0, weight: 1, floor: 0 };
+  #claim: ShareClaim = { demand: 0, weight: 1, floor: 0, used: 0 };
+  /** The demand of the last exchange, which the other members know. */
+  #toldDemand = 0;
   #wanted: number;
   #used = 0;
   #hasGrant = false;
@@ -42,13 +49,20 @@ export class Lease {
   constructor({ name, limit, savedShare }: LeaseOptions) {
     this.name = name;
     this.limit = limit;
-    this.#share = Math.min(limit, savedShare ?? unleasedShare(limit));
+    this.#share = Math.min(this.#leasedUnits, savedShare ?? unleasedShare(limit));
     this.#wanted = this.#share;
   }
 
-  /** The most that this proxy may use of the limit. */
-  get share(): number {
-    return this.#share;
+  /** What this proxy may use of the limit. */
+  get share(): LimitShare {
+    if (!isRate(this.name.resource)) return { share: this.#share };
+    return { share: this.#share, meanRate: meanRate({ limit: this.limit, others: this.#others.others }) };
+  }
+
+  /** The units that all proxies divide: the limit, or of a rate, what they may admit in a second. */
+  get #leasedUnits(): number {
+    const members = this.#others.others.length + 1;
+    return isRate(this.name.resource) ? maxUnitsPerSecond(this.limit, members) : this.limit;
   }
 
   /** Whether the store has granted a share. */
@@ -60,18 +74,20 @@ export class Lease {
   update({ claim, used }: ResourceDemand, isDraining: boolean): void {
     this.#claim = claim;
     this.#used = used;
-    const fair = wantedShare({ limit: this.limit, own: claim, ...this.#others });
+    const fair = wantedShare({ limit: this.#leasedUnits, own: claim, ...this.#others });
     this.#wanted = isDraining ? Math.min(fair, Math.max(1, claim.demand, claim.floor)) : fair;
   }
 
   /** Reports whether the lease should be exchanged at `now`, in milliseconds of the monotonic clock. */
   isDue(now: number): boolean {
+    const limit = this.#leasedUnits;
     const interval = exchangeIntervalMs({
-      limit: this.limit,
+      limit,
       claims: [this.#claim, ...this.#others.others],
       share: this.#share,
       wanted: this.#wanted,
       held: this.#lastHeld,
+      hasNews: isRate(this.name.resource) && isNews(this.#claim.demand, this.#toldDemand, limit),
     });
     return now - this.#exchangedAt >= Math.min(interval, MAX_EXCHANGE_INTERVAL_MS);
   }
@@ -87,13 +103,14 @@ export class Lease {
    */
   request({ now, mayLower, applyShare }: RequestOptions): LeaseRequest {
     this.#exchangedAt = now;
+    this.#toldDemand = this.#claim.demand;
     if (!mayLower) this.#wanted = Math.max(this.#wanted, this.#share);
     if (this.#wanted < this.#share) {
       this.#share = this.#wanted;
       this.#used = applyShare();
     }
     this.#lastHeld = Math.max(this.#share, this.#used);
-    return { ...this.name, limit: this.limit, claim: this.#claim, held: this.#lastHeld, wanted: this.#wanted };
+    return { ...this.name, limit: this.#leasedUnits, claim: this.#claim, held: this.#lastHeld, wanted: this.#wanted };
   }
 
   apply({ share, others, rank }: LeaseGrant): void {

@@ -1,8 +1,8 @@
-import { LEASED_RESOURCES, type LeasedResource } from '@weir/model/data-plane';
+import { isRate, LEASED_RESOURCES, type LeasedResource, maxUnitsPerSecond } from '@weir/model/data-plane';
 import { ClientCounts } from './client-counts.ts';
 import { clearDescriptorCount, DescriptorCounter } from './descriptor-count.ts';
 import { descriptorLimit, maxConnectionsFor } from './descriptor-limit.ts';
-import { configureLimiter, type LimiterConfig } from './limiter.ts';
+import { configureLimiter, type LimiterConfig, type MeanRates } from './limiter.ts';
 import {
   createLimiterMemory,
   FIRST_FREE_ROW,
@@ -40,7 +40,7 @@ export interface RowDemand {
   readonly outBytes: number;
 }
 
-const NO_SHARES: LimiterConfig = {
+const NO_LIMITS: LimiterConfig = {
   connections: Infinity,
   newConnectionsPerSecond: Infinity,
   inBitsPerSecond: Infinity,
@@ -48,10 +48,17 @@ const NO_SHARES: LimiterConfig = {
   requestsPerSecond: Infinity,
 };
 
+/** How much of a limit this proxy may use. */
+export interface LimitShare {
+  /** In the unit of the limit; of a rate, the units of any second. Infinity if this proxy may use the whole limit. */
+  readonly share: number;
+  /** Of a rate: the mean rate. The limit by default. */
+  readonly meanRate?: number;
+}
+
 interface RowLimits {
   limits: LimiterConfig;
-  /** The part of each limit that this proxy may use. Infinity if the proxy may use the whole limit. */
-  shares: LimiterConfig;
+  shares: Partial<Record<LeasedResource, LimitShare>>;
 }
 
 interface AllocatedRow {
@@ -130,24 +137,25 @@ export class LimiterRegistry {
 
   /** Sets the limits of a row. The shares of the row stay, but the share of a limit that is removed is forgotten. */
   configure(row: number, limits: LimiterConfig): void {
-    const shares = { ...(this.#limitsByRow.get(row)?.shares ?? NO_SHARES) };
-    for (const resource of LEASED_RESOURCES) if (limits[resource] === Infinity) shares[resource] = Infinity;
+    const shares = { ...this.#limitsByRow.get(row)?.shares };
+    for (const resource of LEASED_RESOURCES) if (limits[resource] === Infinity) delete shares[resource];
     this.#write(row, { limits, shares });
   }
 
   /**
-   * Limits this proxy to a share of a limit, in the unit of the limit. Infinity lets this proxy use the whole limit. Does
-   * nothing if the row does not have this limit.
+   * Limits this proxy to a share of a limit. Does nothing if the row does not have this limit.
    */
-  setShare(row: number, resource: LeasedResource, share: number): void {
+  setShare(row: number, resource: LeasedResource, share: LimitShare): void {
     const known = this.#limitsByRow.get(row);
-    if (known === undefined || known.limits[resource] === Infinity || known.shares[resource] === share) return;
+    if (known === undefined || known.limits[resource] === Infinity) return;
+    const before = known.shares[resource];
+    if (before?.share === share.share && before.meanRate === share.meanRate) return;
     this.#write(row, { limits: known.limits, shares: { ...known.shares, [resource]: share } });
   }
 
   /** Returns the limits of a row, of which this proxy may have only shares. */
   limits(row: number): LimiterConfig {
-    return this.#limitsByRow.get(row)?.limits ?? NO_SHARES;
+    return this.#limitsByRow.get(row)?.limits ?? NO_LIMITS;
   }
 
   demand(row: number): RowDemand {
@@ -189,7 +197,12 @@ export class LimiterRegistry {
   #write(row: number, rowLimits: RowLimits): void {
     this.#limitsByRow.set(row, rowLimits);
     const { limits, shares } = rowLimits;
-    const limitOf = (resource: LeasedResource): number => Math.min(limits[resource], shares[resource]);
+    const limitOf = (resource: LeasedResource): number => {
+      const limit = isRate(resource) ? maxUnitsPerSecond(limits[resource], 1) : limits[resource];
+      return Math.min(limit, shares[resource]?.share ?? Infinity);
+    };
+    const meanOf = (resource: keyof MeanRates): number =>
+      Math.min(limits[resource], shares[resource]?.meanRate ?? Infinity);
     const shared: LimiterConfig = {
       connections: limitOf('connections'),
       newConnectionsPerSecond: limitOf('newConnectionsPerSecond'),
@@ -197,7 +210,11 @@ export class LimiterRegistry {
       outBitsPerSecond: limitOf('outBitsPerSecond'),
       requestsPerSecond: limitOf('requestsPerSecond'),
     };
-    configureLimiter(this.#state, row, { limits: shared, now: process.hrtime.bigint() });
+    const means: MeanRates = {
+      newConnectionsPerSecond: meanOf('newConnectionsPerSecond'),
+      requestsPerSecond: meanOf('requestsPerSecond'),
+    };
+    configureLimiter(this.#state, row, { limits: shared, means, now: process.hrtime.bigint() });
   }
 
   #reclaim(): void {

@@ -16,19 +16,24 @@ export const MAX_NEW_PER_SECOND_FIELD = 1;
 export const IN_BITS_PER_SECOND_FIELD = 2;
 export const OUT_BITS_PER_SECOND_FIELD = 3;
 export const MAX_REQUESTS_PER_SECOND_FIELD = 4;
-const LIMIT_FIELDS = 5;
+/** The mean rates, which `MAX_…_PER_SECOND_FIELD` may exceed in a single second. */
+export const MEAN_NEW_PER_SECOND_FIELD = 5;
+export const MEAN_REQUESTS_PER_SECOND_FIELD = 6;
+const LIMIT_FIELDS = 7;
 /**
- * Fields of a row that hold the token bucket of a bandwidth. The value is the time until which the rate is used up, in nanoseconds of a
- * clock that all threads share.
+ * Fields of a row that hold a token bucket: of a bandwidth, or of a mean rate. The value is the time until which the rate is used up, in
+ * nanoseconds of a clock that all threads share.
  */
-export const IN_PAID_UNTIL_FIELD = 5;
-export const OUT_PAID_UNTIL_FIELD = 6;
+export const IN_PAID_UNTIL_FIELD = 7;
+export const OUT_PAID_UNTIL_FIELD = 8;
+/** The first of the fields of the mean rates, in the order of `CountRate`. */
+export const FIRST_RATE_PAID_UNTIL_FIELD = 9;
 /**
  * The first of the fields that hold waiting times, one for each direction and worker. The value is the time at which
  * the worker's first reader began to wait, in nanoseconds, or 0 if no reader waits.
  */
-const FIRST_WAITING_FIELD = 7;
-/** The rates of a row that a `SecondWindow` limits. */
+const FIRST_WAITING_FIELD = 12;
+/** The rates of a row, each limited by a `SecondWindow` and a token bucket. */
 export const NEW_CONNECTIONS = 0;
 export const HELLOS = 1;
 export const REQUESTS = 2;

@@ -1,7 +1,18 @@
-import { chargeToRate, type LeasedResource, rescalePaidUntil } from '@weir/model/data-plane';
+import {
+  chargeToRate,
+  type LeasedResource,
+  type RateChange,
+  type RateLimit,
+  type RateResource,
+  rateBurstNs,
+  rescalePaidUntil,
+  takeWithinRate,
+} from '@weir/model/data-plane';
 import {
   type CountRate,
   type Direction,
+  FIRST_RATE_PAID_UNTIL_FIELD,
+  HELLOS,
   IN_BITS_PER_SECOND_FIELD,
   IN_BYTES_COUNTER,
   IN_PAID_UNTIL_FIELD,
@@ -9,6 +20,9 @@ import {
   MAX_NEW_PER_SECOND_FIELD,
   MAX_OPEN_FIELD,
   MAX_REQUESTS_PER_SECOND_FIELD,
+  MEAN_NEW_PER_SECOND_FIELD,
+  MEAN_REQUESTS_PER_SECOND_FIELD,
+  NEW_CONNECTIONS,
   OUT_BITS_PER_SECOND_FIELD,
   OUT_BYTES_COUNTER,
   OUT_PAID_UNTIL_FIELD,
@@ -74,9 +88,9 @@ export class Limiter {
     return this.state.limit(this.row, MAX_OPEN_FIELD);
   }
 
-  /** The maximum number of new connections per second. Infinity if there is no limit. */
+  /** The mean rate of new connections per second. Infinity if there is no limit. */
   get newConnectionsPerSecond(): number {
-    return this.state.limit(this.row, MAX_NEW_PER_SECOND_FIELD);
+    return this.state.limit(this.row, MEAN_NEW_PER_SECOND_FIELD);
   }
 
   close(): void {
@@ -88,21 +102,53 @@ export class Limiter {
    * and is only called if the rate is limited. ClientHellos have the limit of new connections, but are counted separately.
    */
   tryTake(rate: CountRate, now: () => bigint): boolean {
-    const limit = this.#perSecond(rate);
+    const limit = this.#maxInSecond(rate);
     if (limit === Number.POSITIVE_INFINITY) return true;
     this.#addToCounter(rate, 1);
     const window = this.#windows[rate] ?? new SecondWindow(this.state.windowCells(this.row, rate));
     this.#windows[rate] = window;
-    return window.tryTake(limit, now());
+    const takenAt = now();
+    if (!window.tryTake(limit, takenAt)) return false;
+    if (this.#takeFromBucket(rate, takenAt)) return true;
+    window.giveBack();
+    return false;
   }
 
   /** Takes back the unit that the last call of `tryTake` counted, because another limit refuses it. */
   giveBack(rate: CountRate): void {
-    if (this.#perSecond(rate) !== Number.POSITIVE_INFINITY) this.#windows[rate]?.giveBack();
+    if (this.#maxInSecond(rate) === Number.POSITIVE_INFINITY) return;
+    this.#windows[rate]?.giveBack();
+    const { state, row } = this;
+    const field = FIRST_RATE_PAID_UNTIL_FIELD + rate;
+    const limit = this.#meanRate(rate);
+    for (;;) {
+      const read = state.paidUntil(row, field);
+      const next = chargeToRate(read, -1, { limit, now: 0n });
+      if (state.setPaidUntil(row, field, { read, next })) return;
+    }
   }
 
-  #perSecond(rate: CountRate): number {
-    return rate === REQUESTS ? this.state.limit(this.row, MAX_REQUESTS_PER_SECOND_FIELD) : this.newConnectionsPerSecond;
+  #takeFromBucket(rate: CountRate, now: bigint): boolean {
+    const { state, row } = this;
+    const field = FIRST_RATE_PAID_UNTIL_FIELD + rate;
+    const limit = this.#meanRate(rate);
+    for (;;) {
+      const read = state.paidUntil(row, field);
+      const next = takeWithinRate(read, 1, { limit, now });
+      if (next === undefined) return false;
+      if (state.setPaidUntil(row, field, { read, next })) return true;
+    }
+  }
+
+  /** Returns how many units the last second may have. */
+  #maxInSecond(rate: CountRate): number {
+    return this.state.limit(this.row, rate === REQUESTS ? MAX_REQUESTS_PER_SECOND_FIELD : MAX_NEW_PER_SECOND_FIELD);
+  }
+
+  #meanRate(rate: CountRate): RateLimit {
+    const field = rate === REQUESTS ? MEAN_REQUESTS_PER_SECOND_FIELD : MEAN_NEW_PER_SECOND_FIELD;
+    const ratePerSecond = this.state.limit(this.row, field);
+    return { ratePerSecond, burstNs: rateBurstNs(ratePerSecond) };
   }
 
   #addToCounter(counter: number, amount: number): void {
@@ -148,31 +194,45 @@ function paidUntilFieldOf(direction: Direction): number {
 }
 
 /**
- * Writes the limits of a row. If a bandwidth changes, converts its debt or credit, so that it stays the same number of
- * bytes. Only the main thread calls this function.
+ * Writes the limits of a row. `limits` are rates for any second; `means` are the mean rates, by default the same. If a bandwidth or a mean
+ * rate changes, converts its debt or credit, so that it stays the same number of bytes or units. Only the main thread calls this function.
  */
 export function configureLimiter(
   state: LimiterState,
   row: number,
-  { limits, now }: { limits: LimiterConfig; now: bigint },
+  { limits, means = limits, now }: { limits: LimiterConfig; means?: MeanRates; now: bigint },
 ): void {
   state.setLimit(row, MAX_OPEN_FIELD, limits.connections);
   state.setLimit(row, MAX_NEW_PER_SECOND_FIELD, limits.newConnectionsPerSecond);
   state.setLimit(row, MAX_REQUESTS_PER_SECOND_FIELD, limits.requestsPerSecond);
-  for (const [limitField, paidUntilField, to] of [
-    [IN_BITS_PER_SECOND_FIELD, IN_PAID_UNTIL_FIELD, limits.inBitsPerSecond],
-    [OUT_BITS_PER_SECOND_FIELD, OUT_PAID_UNTIL_FIELD, limits.outBitsPerSecond],
+  for (const [limitField, to, firstBucket, buckets] of [
+    [IN_BITS_PER_SECOND_FIELD, limits.inBitsPerSecond, IN_PAID_UNTIL_FIELD, 1],
+    [OUT_BITS_PER_SECOND_FIELD, limits.outBitsPerSecond, OUT_PAID_UNTIL_FIELD, 1],
+    [
+      MEAN_NEW_PER_SECOND_FIELD,
+      means.newConnectionsPerSecond,
+      FIRST_RATE_PAID_UNTIL_FIELD + NEW_CONNECTIONS,
+      HELLOS + 1,
+    ],
+    [MEAN_REQUESTS_PER_SECOND_FIELD, means.requestsPerSecond, FIRST_RATE_PAID_UNTIL_FIELD + REQUESTS, 1],
   ] as const) {
     const from = state.limit(row, limitField);
     if (from === to) continue;
-    for (;;) {
-      const read = state.paidUntil(row, paidUntilField);
-      const next = rescalePaidUntil(read, { from, to, now, burstNs: BYTES_BURST_NS });
-      if (state.setPaidUntil(row, paidUntilField, { read, next })) break;
-    }
+    const burstNs = firstBucket < FIRST_RATE_PAID_UNTIL_FIELD ? BYTES_BURST_NS : rateBurstNs(from);
+    for (let bucket = 0; bucket < buckets; bucket += 1)
+      rescale(state, row, firstBucket + bucket, { from, to, now, burstNs });
     state.setLimit(row, limitField, to);
+  }
+}
+
+function rescale(state: LimiterState, row: number, field: number, change: RateChange): void {
+  for (;;) {
+    const read = state.paidUntil(row, field);
+    const next = rescalePaidUntil(read, change);
+    if (state.setPaidUntil(row, field, { read, next })) return;
   }
 }
 
 /** The limits of one tenant or Service on this proxy. Infinity means no limit. */
 export type LimiterConfig = Readonly<Record<LeasedResource, number>>;
+export type MeanRates = Readonly<Record<RateResource, number>>;

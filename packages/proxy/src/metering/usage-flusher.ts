@@ -18,7 +18,7 @@ import {
   ZERO_COUNTERS,
 } from '@weir/model/data-plane';
 import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
-import type { Store } from '@weir/store';
+import { type Store, StoreError } from '@weir/store';
 import { type JournalFiles, journalFileName, unnumberedJournalFileName } from './journal-files.ts';
 import { fullReportFor, PastIncarnations } from './past-incarnations.ts';
 import type { SlotRegistry } from './slot-registry.ts';
@@ -75,6 +75,8 @@ export class UsageFlusher {
   #isRecorded = false;
   #reportedAt: number | undefined;
   readonly #releasedSlots = new Map<string, number>();
+  /** Why the store refused the last report; undefined if it took the report or was unreachable. */
+  #refusal: string | undefined;
   /** When the ledger last had all usage that was recorded, in milliseconds of the monotonic clock. */
   #completeAt: number;
   /** When the first slot of this incarnation was freed, in milliseconds of the monotonic clock; undefined if none was. */
@@ -91,6 +93,13 @@ export class UsageFlusher {
 
   get incarnation(): number | undefined {
     return this.#incarnation;
+  }
+
+  /** What an operator should know about the reports of usage; undefined if there is no problem. */
+  get warning(): string | undefined {
+    return (
+      this.#refusal && `the ledger takes no usage of this proxy, which keeps the usage until then: ${this.#refusal}`
+    );
   }
 
   /** The last time (milliseconds since the epoch) at which the ledger had all recorded usage; undefined if there was none yet. */
@@ -124,11 +133,18 @@ export class UsageFlusher {
     // `writeJournal` records nothing while it waits for the disk.
     if (!this.#isRecorded) this.#record();
     this.#isRecorded = false;
-    await this.#pastIncarnations.flush();
-    const life = this.#incarnation ?? (await this.#beginIncarnation());
     const { clock } = this.#options;
     const [recordedAt, now] = [clock.monotonic(), clock.now()];
-    if (!(await this.#send(life))) return;
+    try {
+      await this.#pastIncarnations.flush();
+      const life = this.#incarnation ?? (await this.#beginIncarnation());
+      const isComplete = await this.#send(life);
+      this.#refusal = undefined;
+      if (!isComplete) return;
+    } catch (error) {
+      this.#refusal = error instanceof StoreError && error.code === 'REFUSED' ? error.message : undefined;
+      throw error;
+    }
     this.#completeAt = recordedAt;
     if (this.#pendingResends === 0) this.#reportedAt = now;
   }

@@ -241,7 +241,7 @@ export function createComponents(
     pool,
     health,
     isDraining,
-    warnings: () => [admin?.warning, leases.warning],
+    warnings: () => [admin?.warning, leases.warning, flusher.warning],
     adminAddress: () => admin?.address,
   });
   const heartbeatLoop = createHeartbeatLoop({

@@ -9,6 +9,8 @@ import type { RowDemand } from '../../src/limits/limiter-registry.ts';
 import type { LimitedOwner } from '../../src/limits/table-limits.ts';
 
 const LIMIT = 300;
+/** What all proxies may admit in a second. */
+const MAX_IN_SECOND = 330;
 const NODES = ['a', 'b', 'c'] as const;
 const ROW = 2;
 const STEP_MS = 10;
@@ -43,7 +45,7 @@ class SimulatedFleet {
       await this.clock.advance(STEP_MS);
       this.highestSum = Math.max(
         this.highestSum,
-        [...this.proxies.values()].reduce((sum, proxy) => sum + Math.min(LIMIT, proxy.share), 0),
+        [...this.proxies.values()].reduce((sum, proxy) => sum + Math.min(MAX_IN_SECOND, proxy.share), 0),
       );
     }
     return Object.fromEntries(
@@ -69,6 +71,10 @@ class SimulatedProxy {
   readonly #fleet: SimulatedFleet;
   #pendingOffer = 0;
   #offered = 0;
+  #meanRate = LIMIT;
+  /** The units that the mean rate allows now, and since when. */
+  #credit = LIMIT / 2;
+  #earnedAt = 0;
   /** When each connection of the last second was admitted. */
   #admissions: number[] = [];
 
@@ -86,8 +92,10 @@ class SimulatedProxy {
       },
       registry: {
         demand: () => this.#demand(),
-        setShare: (_row, _resource, share) => {
+        setShare: (_row, _resource, { share, meanRate = LIMIT }) => {
           this.share = share;
+          this.#earn();
+          this.#meanRate = meanRate;
         },
       },
       limits: { leased: () => this.#leased() },
@@ -105,10 +113,18 @@ class SimulatedProxy {
     this.#pendingOffer += connections;
     for (; this.#pendingOffer >= 1; this.#pendingOffer -= 1) {
       this.#offered += 1;
-      if (this.#admittedInSecond() >= Math.min(LIMIT, this.share)) continue;
+      this.#earn();
+      if (this.#admittedInSecond() >= Math.min(MAX_IN_SECOND, this.share) || this.#credit < 1) continue;
+      this.#credit -= 1;
       this.admitted += 1;
       this.#admissions.push(this.#fleet.clock.monotonic());
     }
+  }
+
+  #earn(): void {
+    const now = this.#fleet.clock.monotonic();
+    this.#credit = Math.min(this.#meanRate / 2, this.#credit + ((now - this.#earnedAt) * this.#meanRate) / 1_000);
+    this.#earnedAt = now;
   }
 
   *#leased(): Iterable<LimitedOwner> {
@@ -172,10 +188,10 @@ function sumOf(admitted: Readonly<Record<string, number>>): number {
   return Object.values(admitted).reduce((sum, each) => sum + each, 0);
 }
 
-test('a proxy that is alone has the whole limit after its first exchange', async () => {
+test('a proxy that is alone has the whole limit and a tenth more in a second after its first exchange', async () => {
   await using fleet = new SimulatedFleet();
   const a = await fleet.add('a');
-  assert.equal(a.share, LIMIT);
+  assert.equal(a.share, MAX_IN_SECOND);
   assert.equal(a.client.isSettled, true);
 });
 
@@ -189,7 +205,7 @@ for (const [name, load] of [
     await fleet.run(3_000, load);
     const admitted = sumOf(await fleet.run(10_000, load));
     assert.ok(admitted >= 0.95 * 10 * LIMIT && admitted <= 1.05 * 10 * LIMIT, `${admitted}`);
-    assert.ok(fleet.highestSum <= LIMIT, `${fleet.highestSum}`);
+    assert.ok(fleet.highestSum <= MAX_IN_SECOND, `${fleet.highestSum}`);
   });
 }
 
@@ -197,7 +213,7 @@ for (const [name, loadAt] of [
   ['skewed', () => ({ a: 320, b: 65, c: 65 })],
   ['moving', (second: number) => ({ [NODES[Math.floor(second / 10) % NODES.length] as string]: 450 })],
 ] as const) {
-  test(`with a ${name} load of random arrivals, 10 s differ by at most 6 %, and no second exceeds the limit by 5 %`, async () => {
+  test(`with a ${name} load of random arrivals, 10 s differ by at most 5 %, and no second exceeds the limit by 10 %`, async () => {
     await using fleet = await threeProxies();
     const random = randomWith(1);
     const tenths: number[] = [];
@@ -209,10 +225,10 @@ for (const [name, loadAt] of [
       }
     }
     const highestSecond = Math.max(...sumsOf(tenths, 10));
-    assert.ok(highestSecond <= 1.05 * LIMIT, `${highestSecond}`);
+    assert.ok(highestSecond <= MAX_IN_SECOND, `${highestSecond}`);
     // The first seconds are the time in which the shares find the clients.
-    const lowest = Math.min(...sumsOf(tenths.slice(50), 100));
-    assert.ok(lowest >= 0.94 * 10 * LIMIT, `${lowest}`);
+    const sums = sumsOf(tenths.slice(50), 100).map((sum) => sum / (10 * LIMIT));
+    assert.ok(Math.min(...sums) >= 0.95 && Math.max(...sums) <= 1.05, `${Math.min(...sums)} to ${Math.max(...sums)}`);
   });
 }
 
@@ -222,8 +238,8 @@ test('the share follows clients that move to another proxy, within 3 s', async (
   const moving = await fleet.run(3_000, { b: 500 });
   const { b = 0 } = await fleet.run(1_000, { b: 500 });
   assert.ok(b >= 0.95 * LIMIT, `${b}`);
-  assert.ok((moving.b ?? 0) <= 3.1 * LIMIT);
-  assert.ok(fleet.highestSum <= LIMIT, `${fleet.highestSum}`);
+  assert.ok((moving.b ?? 0) <= 3.3 * LIMIT);
+  assert.ok(fleet.highestSum <= MAX_IN_SECOND, `${fleet.highestSum}`);
 });
 
 test('a proxy that closes gives its share back at once', async () => {
@@ -257,7 +273,7 @@ test('a proxy that ended without a goodbye loses its share when the node’s nex
   killed.isDead = true;
   await fleet.run(5_000, { a: 500 });
   const a = fleet.proxies.get('a') as SimulatedProxy;
-  assert.equal(a.share + killed.share + (fleet.proxies.get('c')?.share ?? 0), LIMIT);
+  assert.equal(a.share + killed.share + (fleet.proxies.get('c')?.share ?? 0), MAX_IN_SECOND);
   await fleet.add('b', { life: 2 });
   await fleet.run(500, { a: 500 });
   assert.ok(a.share >= 0.95 * LIMIT, `${a.share}`);
@@ -281,13 +297,13 @@ test('proxies keep their last shares while the store is away, and move them agai
   );
   assert.ok(before.every((share) => share >= 1));
   for (const { client } of fleet.proxies.values()) assert.equal(client.pendingExchanges, 1);
-  assert.ok(sumOf(admitted) <= 20.1 * LIMIT);
+  assert.ok(sumOf(admitted) <= 20.6 * LIMIT);
   fleet.store.faults.comeBack();
   for (const { client } of fleet.proxies.values()) client.onStoreReady();
   await fleet.run(6_000, { b: 500 });
   const { b = 0 } = await fleet.run(1_000, { b: 500 });
   assert.ok(b >= 0.95 * LIMIT, `${b}`);
-  assert.ok(fleet.highestSum <= LIMIT, `${fleet.highestSum}`);
+  assert.ok(fleet.highestSum <= MAX_IN_SECOND, `${fleet.highestSum}`);
 });
 
 test('a store that loses its data never grants more than the limit', async () => {
@@ -295,7 +311,7 @@ test('a store that loses its data never grants more than the limit', async () =>
   await fleet.run(5_000, { a: 500, b: 100 });
   fleet.store.faults.wipe();
   await fleet.run(10_000, { b: 500, c: 500 });
-  assert.ok(fleet.highestSum <= LIMIT, `${fleet.highestSum}`);
+  assert.ok(fleet.highestSum <= MAX_IN_SECOND, `${fleet.highestSum}`);
   assert.ok((fleet.proxies.get('b')?.share ?? 0) > 0.45 * LIMIT);
 });
 
@@ -365,7 +381,7 @@ test('a limit that is removed gives its lease back, and a new limit starts with 
   a.client.onLimitsChanged();
   await fleet.run(3_000, {});
   const [b, c] = [fleet.proxies.get('b') as SimulatedProxy, fleet.proxies.get('c') as SimulatedProxy];
-  assert.equal(b.share + c.share, LIMIT);
+  assert.equal(b.share + c.share, MAX_IN_SECOND);
   a.limits = { newConnectionsPerSecond: LIMIT };
   a.client.onLimitsChanged();
   assert.equal(a.share, LIMIT / 10);

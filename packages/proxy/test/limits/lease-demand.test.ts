@@ -31,7 +31,7 @@ function repeat(count: number, sample: (index: number) => Partial<RowDemand>): P
 test('new connections: claims what is offered, also if it is refused, over the last second', () => {
   const window = windowOf(...repeat(31, (index) => ({ offeredNew: index * 5, admittedNew: 8 })));
   assert.deepEqual(window.demandFor('newConnectionsPerSecond', 10), {
-    claim: { demand: 50, weight: 1, floor: 0 },
+    claim: { demand: 50, weight: 1, floor: 0, used: 8 },
     used: 8,
   });
 });
@@ -52,14 +52,17 @@ test('requests have a rate of their own', () => {
     ...repeat(11, (index) => ({ offeredRequests: index * 7, admittedRequests: 60, offeredNew: index })),
   );
   assert.deepEqual(window.demandFor('requestsPerSecond', 60), {
-    claim: { demand: 70, weight: 1, floor: 0 },
+    claim: { demand: 70, weight: 1, floor: 0, used: 60 },
     used: 60,
   });
 });
 
 test('connections: claims the open and the refused connections, and never gives up open ones', () => {
   const window = windowOf(...repeat(31, (index) => ({ open: 10, refusedOpen: index })));
-  assert.deepEqual(window.demandFor('connections', 8), { claim: { demand: 20, weight: 1, floor: 10 }, used: 10 });
+  assert.deepEqual(window.demandFor('connections', 8), {
+    claim: { demand: 20, weight: 1, floor: 10, used: 0 },
+    used: 10,
+  });
 });
 
 test('bandwidth: claims a quarter more than is used, and at most the limit', () => {
@@ -72,7 +75,7 @@ test('bandwidth: claims a quarter more than is used, and at most the limit', () 
 test('bandwidth: claims the whole limit while readers wait, weighted by their number', () => {
   const window = windowOf(...repeat(11, (index) => ({ outBytes: index, waitingOut: 4 })));
   assert.deepEqual(window.demandFor('outBitsPerSecond', 1_000), {
-    claim: { demand: 1_000, weight: 4, floor: 0 },
+    claim: { demand: 1_000, weight: 4, floor: 0, used: 0 },
     used: 0,
   });
 });

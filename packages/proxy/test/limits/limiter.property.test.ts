@@ -59,7 +59,7 @@ test('workers together never exceed the limit, and connections of a dead worker 
   );
 });
 
-test('workers together open new connections at most at the rate, of which a whole second may come at once', () => {
+test('workers together open new connections at most at the rate; half a second or 10 connections may come at once', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 1_000 }),
@@ -73,9 +73,10 @@ test('workers together open new connections at most at the rate, of which a whol
           now += BigInt(afterMs) * 1_000_000n;
           if ((workers[worker] as Limiter).tryTake(NEW_CONNECTIONS, () => now)) taken += 1;
         }
-        const seconds = 1 + Number(now - start) / 1e9;
-        assert.ok(taken <= rate * seconds + 1e-6, `${taken} in ${seconds} s at ${rate}`);
-        assert.ok(taken >= Math.min(attempts.length, rate));
+        const burst = Math.max(Math.min(rate, 10), rate / 2);
+        const seconds = Number(now - start) / 1e9;
+        assert.ok(taken <= burst + rate * seconds + 1e-6, `${taken} in ${seconds} s at ${rate}`);
+        assert.ok(taken >= Math.min(attempts.length, Math.floor(burst)));
       },
     ),
   );

@@ -47,10 +47,10 @@ class RowsInTest {
 
 test('a share limits a row below its limit, and never above it', () => {
   const rows = new RowsInTest({ tenant: { connections: 6 } });
-  rows.registry.setShare(rows.tenant, 'connections', 4);
+  rows.registry.setShare(rows.tenant, 'connections', { share: 4 });
   const open = rows.admit(10);
   assert.equal(open.length, 4);
-  rows.registry.setShare(rows.tenant, 'connections', 100);
+  rows.registry.setShare(rows.tenant, 'connections', { share: 100 });
   open.push(...rows.admit(10));
   assert.equal(open.length, 6);
   for (const admission of open) admission.release();
@@ -59,20 +59,20 @@ test('a share limits a row below its limit, and never above it', () => {
 test('a share stays when the limit changes, and is forgotten when the limit is removed', () => {
   const rows = new RowsInTest({ tenant: { connections: 6 } });
   const { registry, tenant } = rows;
-  registry.setShare(tenant, 'connections', 2);
+  registry.setShare(tenant, 'connections', { share: 2 });
   registry.configure(tenant, { ...UNLIMITED, connections: 9 });
   assert.equal(rows.admit(10).length, 2);
   assert.equal(registry.limits(tenant).connections, 9);
   registry.configure(tenant, UNLIMITED);
   assert.equal(rows.admit(10).length, 10);
-  registry.setShare(tenant, 'connections', 2);
+  registry.setShare(tenant, 'connections', { share: 2 });
   assert.equal(rows.admit(10).length, 10, 'without a limit there is no share');
 });
 
 test('a row that gets a new owner has no share', () => {
   const rows = new RowsInTest({ service: { connections: 6 } });
   const { registry, service } = rows;
-  registry.setShare(service, 'connections', 1);
+  registry.setShare(service, 'connections', { share: 1 });
   registry.release('service', 1);
   registry.setAppliedMark(1);
   assert.equal(registry.allocateRow('other'), service);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
+import { minuteOf } from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
 import { MemoryStore } from '@weir/store';
 import { temporaryDirectory } from '@weir/testkit';
@@ -94,6 +95,8 @@ test('reports how long the ledger has lacked usage, and how many points wait', a
   row[RECEIVED] = 10;
   await flusher.flush();
   assert.deepEqual(flusher.backlog, { points: 0, ageMs: 0 });
+  const reportedAt = clock.now();
+  assert.equal(flusher.reportedAt, reportedAt);
 
   store.faults.goAway();
   t.after(() => store.close());
@@ -103,8 +106,56 @@ test('reports how long the ledger has lacked usage, and how many points wait', a
     await assert.rejects(flusher.flush(), { code: 'AWAY' });
   }
   assert.deepEqual(flusher.backlog, { points: 3, ageMs: 180_000 });
+  assert.equal(flusher.reportedAt, reportedAt, 'the ledger lacks usage since then');
 
   store.faults.comeBack();
   await flusher.flush();
   assert.deepEqual(flusher.backlog, { points: 0, ageMs: 0 });
+  assert.equal(flusher.reportedAt, clock.now());
+});
+
+test('reports each minute of an outage of five hours in its own minute', async (t) => {
+  const clock = new ManualClock(Date.UTC(2028, 1, 29, 21));
+  const store = new MemoryStore({ clock });
+  t.after(() => store.close());
+  await store.usage.seed({ months: [], bases: [] });
+  const slots = new SlotRegistry();
+  const blocks = slots.createBlocks();
+  slots.addWorker(1, blocks);
+  const { index } = slots.assign({ service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web' });
+  const row = counterRow(blocks, index);
+  const flusher = new UsageFlusher({
+    node: 'a',
+    store,
+    slots,
+    clock,
+    log: silentLogger(),
+    highestIncarnation: 0,
+    state: undefined,
+    onIncarnation: () => undefined,
+  });
+  await flusher.flush();
+  store.faults.goAway();
+  const from = minuteOf(clock.now());
+  const received: number[] = [];
+  for (let minute = 0; minute < 300; minute += 1) {
+    row[RECEIVED] = (row[RECEIVED] ?? 0) + minute + 1;
+    received.push(minute + 1);
+    await assert.rejects(flusher.flush(), { code: 'AWAY' });
+    await clock.advance(60_000);
+  }
+  store.faults.comeBack();
+  await flusher.flush();
+  await flusher.flush();
+  const until = minuteOf(clock.now()) + 1;
+  const points = await store.usage.series({ tenant: 'shop', service: 'uid', length: 'minute', from, until });
+  assert.deepEqual(
+    points.map(({ minute, counters }) => [minute - from, counters.receivedBytes]),
+    received.map((bytes, minute) => [minute, bytes]),
+  );
+  const hours = await store.usage.series({ tenant: 'shop', length: 'hour', from, until });
+  assert.deepEqual(
+    hours.map(({ counters }) => counters.receivedBytes),
+    [1_830, 5_430, 9_030, 12_630, 16_230],
+  );
 });

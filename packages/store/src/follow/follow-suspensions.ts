@@ -10,12 +10,18 @@ export interface KnownSuspensions {
   readonly sequence: number;
 }
 
+/** The wall clock of a host may be wrong and be set right, so the ends of suspensions are compared with the clock this often. */
+const CLOCK_CHECK_MS = 10_000;
+/** How long a suspension is remembered after its end, in case the clock was ahead. */
+const KEEP_EXPIRED_MS = 86_400_000;
+
 export interface FollowSuspensionsOptions {
   readonly signal: AbortSignal;
   /** The suspensions with which the follower starts, from the proxy's state file. */
   readonly from?: KnownSuspensions | undefined;
   /**
-   * Called with all suspensions in force, sorted by uid: when the first state is read, after each change, and when a suspension expires.
+   * Called with all suspensions in force, sorted by uid: when the first state is read, after each change, when a suspension expires, and when
+   * the clock was set.
    */
   readonly onSuspensions: (suspensions: readonly Suspension[], sequence: number) => void;
   /** Called once per outage, when the store becomes unreachable. The known suspensions stay in force. */
@@ -34,43 +40,52 @@ export async function followSuspensions(store: SuspensionStore, options: FollowS
   const ended = new AbortController();
   const signal = AbortSignal.any([options.signal, ended.signal]);
   const { promise: failed, reject: fail } = Promise.withResolvers<never>();
-  let known: KnownSuspensions = options.from ?? { cutoffs: [], sequence: -1 };
-  let expiryTimer: Timer | undefined;
+  let reported: KnownSuspensions = options.from ?? { cutoffs: [], sequence: -1 };
+  /** Contains also suspensions whose end has passed. */
+  let known = reported;
+  let checkTimer: Timer | undefined;
 
-  const report = (next: KnownSuspensions): void => {
+  const report = (): void => {
+    const { cutoffs, sequence } = inForceAt(known, clock.now());
     const isSame =
-      next.sequence === known.sequence &&
-      next.cutoffs.length === known.cutoffs.length &&
-      next.cutoffs.every((suspension, index) => suspension === known.cutoffs[index]);
-    known = next;
-    scheduleExpiry();
-    if (!isSame) onSuspensions(known.cutoffs, known.sequence);
+      sequence === reported.sequence &&
+      cutoffs.length === reported.cutoffs.length &&
+      cutoffs.every((suspension, index) => suspension === reported.cutoffs[index]);
+    reported = { cutoffs, sequence };
+    scheduleCheck();
+    if (!isSame) onSuspensions(cutoffs, sequence);
   };
-  const scheduleExpiry = (): void => {
-    expiryTimer?.cancel();
-    const nextExpiry = Math.min(...known.cutoffs.map(({ until }) => until ?? Number.POSITIVE_INFINITY));
-    if (!Number.isFinite(nextExpiry)) return;
-    expiryTimer = clock.setTimeout(() => {
-      try {
-        const now = clock.now();
-        report({ ...known, cutoffs: known.cutoffs.filter((suspension) => isInForce(suspension, now)) });
-      } catch (error) {
-        fail(error);
-      }
-    }, nextExpiry - clock.now());
+  const scheduleCheck = (): void => {
+    checkTimer?.cancel();
+    const now = clock.now();
+    known = inForceAt(known, now - KEEP_EXPIRED_MS);
+    const ends = known.cutoffs.flatMap(({ until }) => (until === null ? [] : [until]));
+    if (ends.length === 0) return;
+    const untilNextEnd = Math.min(...ends.filter((end) => end > now)) - now;
+    checkTimer = clock.setTimeout(
+      () => {
+        try {
+          report();
+        } catch (error) {
+          fail(error);
+        }
+      },
+      Math.min(CLOCK_CHECK_MS, untilNextEnd),
+    );
   };
 
-  scheduleExpiry();
+  scheduleCheck();
   const following = retryUntilAborted({ signal, clock, random, onAway, onBack }, async (markAlive) => {
     for await (const state of store.watch(signal)) {
       markAlive();
-      report(mergeSuspensions(known, state, clock.now()));
+      known = mergeSuspensions(known, state, clock.now() - KEEP_EXPIRED_MS);
+      report();
     }
   });
   try {
     await Promise.race([following, failed]);
   } finally {
-    expiryTimer?.cancel();
+    checkTimer?.cancel();
     ended.abort();
   }
 }
@@ -92,8 +107,10 @@ export function mergeSuspensions(known: KnownSuspensions, state: SuspensionState
     const isNewer = (state.changes.get(uid) ?? 0) > known.sequence;
     if (isNewer || !byUid.has(uid)) byUid.set(uid, suspension);
   }
-  const cutoffs = [...byUid.values()]
-    .filter((suspension) => isInForce(suspension, now))
-    .sort((a, b) => (a.uid < b.uid ? -1 : 1));
-  return { cutoffs, sequence: Math.max(known.sequence, state.sequence) };
+  const cutoffs = [...byUid.values()].sort((a, b) => (a.uid < b.uid ? -1 : 1));
+  return inForceAt({ cutoffs, sequence: Math.max(known.sequence, state.sequence) }, now);
+}
+
+function inForceAt({ cutoffs, sequence }: KnownSuspensions, now: number): KnownSuspensions {
+  return { cutoffs: cutoffs.filter((suspension) => isInForce(suspension, now)), sequence };
 }

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Stores a heartbeat. The listener reports are stored in chunks. The caller sends only the chunks that have changed. Also restores the
 -- node's incarnation number if a failover has lost it, so that no later incarnation gets the same number.
 -- KEYS: proxy, proxies, lives

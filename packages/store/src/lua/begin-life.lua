@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Returns the number of a node's next incarnation: the clock in seconds, but at least one more than the last number. An incarnation lasts
 -- longer than a second, so the clock exceeds every earlier number, even the numbers that a wipe or a failover has lost.
 -- KEYS: lives

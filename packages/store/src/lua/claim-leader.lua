@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Returns a leader token greater than all earlier tokens.
 -- KEYS: meta
 -- ARGV: the greatest token that the caller has seen, so that tokens keep increasing after a wipe

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Declares the list of suspensions complete, and forgets the recorded removals. Afterwards a suspension that is not listed is not in
 -- force.
 -- KEYS: cutoffs, cutoff-sequences, cutoff-meta, cutoff-changes

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Makes the ledger refuse reports of an incarnation and of lower incarnations of the node, and deletes the bases of these
 -- incarnations.
 -- KEYS: folded, bases of the node, reported

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Records that a member (an incarnation of a proxy) lives, unless the member was released.
 -- KEYS: lease-members
 -- ARGV: member

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Adds or replaces a suspension, and records it in the audit trail. An identical suspension changes nothing.
 -- KEYS: cutoffs, cutoff-sequences, cutoff-meta, cutoff-changes, cutoff-audit
 -- ARGV: uid; encoded suspension; id of the change; the greatest sequence that the caller has seen; number of stream entries to keep;

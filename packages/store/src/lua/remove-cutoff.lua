@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Removes a suspension, and keeps the sequence of the removal until the list is next declared complete. In a list that was never
 -- declared complete, also records the removal of a suspension that is not listed, because this suspension may be in force.
 -- Records the release in the audit trail if the suspension was listed, or if a user released it.

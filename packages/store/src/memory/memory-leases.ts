@@ -72,16 +72,6 @@ export class MemoryLeases implements LeaseStore {
     this.#connection.assertReady();
     return [...this.content.members.values()].map(({ node, life }) => ({ node, life }));
   }
-
-  async demands(leases: readonly LeaseName[]): Promise<readonly number[]> {
-    this.#connection.assertReady();
-    const { members } = this.content;
-    return leases.map((name) =>
-      [...(this.content.leases.get(leaseKey(name)) ?? [])]
-        .filter(([member]) => members.has(member))
-        .reduce((sum, [, { claim }]) => sum + claim.demand, 0),
-    );
-  }
 }
 
 /** Does what `exchange-leases.lua` does in Redis. `now` is in milliseconds of the wall clock. */

@@ -9,8 +9,8 @@ import type { Redis } from 'ioredis';
 import type { Revision, TableSnapshot } from '../contract.ts';
 import { StoreError } from '../errors.ts';
 import { describePosition, isNext, isSamePosition } from '../position.ts';
-import { runTransaction } from './connection/pipeline.ts';
 import type { RedisCalls } from './connection/redis-connection.ts';
+import { readTogether } from './connection/scripts.ts';
 import type { Keys } from './keys.ts';
 import { PageSize } from './page-size.ts';
 import type { PrivateKeyJoiner, RedisCaller } from './private-key-reader.ts';
@@ -122,9 +122,10 @@ async function catchUp(
   let { epoch, revision, id }: TablePosition = from;
   for (;;) {
     const [metaNow, reply] = await connection.call((redis) =>
-      runTransaction(redis, (all) =>
-        all.hmget(keys.meta, ...META_FIELDS).xrange(keys.changes, `(${revision}-0`, '+', 'COUNT', page.count),
-      ),
+      readTogether(redis, [
+        ['HMGET', keys.meta, ...META_FIELDS],
+        ['XRANGE', keys.changes, `(${revision}-0`, '+', 'COUNT', page.count],
+      ]),
     );
     const stream = reply as StreamEntry[];
     for (const streamEntry of stream) {
@@ -255,9 +256,10 @@ async function waitForRevisions(
 
 /** Returns the stored revisions after `last`. Throws GAP if there are no such revisions and the table is not at `last`. */
 async function readAvailable(redis: Redis, keys: Keys, { last, count }: RevisionPage): Promise<StreamEntry[]> {
-  const [meta, entries] = await runTransaction(redis, (all) =>
-    all.hmget(keys.meta, ...META_FIELDS).xrange(keys.changes, `(${last.revision}-0`, '+', 'COUNT', count),
-  );
+  const [meta, entries] = await readTogether(redis, [
+    ['HMGET', keys.meta, ...META_FIELDS],
+    ['XRANGE', keys.changes, `(${last.revision}-0`, '+', 'COUNT', count],
+  ]);
   const streamed = entries as StreamEntry[];
   const current = decodeMeta(meta);
   if (streamed.length === 0 && !isSamePosition(current, last)) throw gapError(last, current);

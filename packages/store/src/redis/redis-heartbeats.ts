@@ -3,7 +3,7 @@ import type { ChainableCommander } from 'ioredis';
 import { compareHeartbeats } from '../comparators.ts';
 import type { HeartbeatStore } from '../contract.ts';
 import { HEARTBEAT_TTL_MS } from '../limits.ts';
-import { runPipeline, runTransaction } from './connection/pipeline.ts';
+import { runPipeline } from './connection/pipeline.ts';
 import type { RedisCalls } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
 import { chunkListeners, type ListenerChunks, ListenerReportCache } from './listener-chunks.ts';
@@ -45,7 +45,8 @@ export class RedisHeartbeats implements HeartbeatStore {
     const { proxies, proxy } = this.#keys;
     this.#lastSentByKey.delete(proxy(node, life));
     await this.#connection.call((redis) =>
-      runTransaction(redis, (all) => all.unlink(proxy(node, life)).zrem(proxies, memberFor(node, life))),
+      // Not a transaction, which a full Redis refuses. `list` ignores a member without a heartbeat.
+      runPipeline(redis, (all) => all.unlink(proxy(node, life)).zrem(proxies, memberFor(node, life))),
     );
   }
 

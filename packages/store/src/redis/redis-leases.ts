@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import type { ShareClaim } from '@weir/model/data-plane';
-import type { Incarnation, LeaseExchange, LeaseGrant, LeaseName, LeaseRequest, LeaseStore } from '../contract.ts';
+import type { Incarnation, LeaseExchange, LeaseGrant, LeaseRequest, LeaseStore } from '../contract.ts';
 import { StoreError } from '../errors.ts';
 import { LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS, MAX_LEASES_PER_EXCHANGE } from '../limits.ts';
-import { runPipeline } from './connection/pipeline.ts';
 import type { RedisCalls } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
 import { memberFor, parseMember } from './redis-heartbeats.ts';
@@ -39,21 +38,6 @@ export class RedisLeases implements LeaseStore {
     const members = await this.#connection.call((redis) => redis.hkeys(this.#keys.leaseMembers));
     return members.map(parseMember);
   }
-
-  async demands(leases: readonly LeaseName[]): Promise<readonly number[]> {
-    const { leaseMembers, lease } = this.#keys;
-    const [known, ...holders] = await this.#connection.call((redis) =>
-      runPipeline(redis, (all) =>
-        leases.reduce((pipeline, name) => pipeline.hgetall(lease(name)), all.hkeys(leaseMembers)),
-      ),
-    );
-    const members = new Set(known as string[]);
-    return (holders as Record<string, string>[]).map((heldLeases) =>
-      Object.entries(heldLeases)
-        .filter(([member]) => members.has(member))
-        .reduce((sum, [, text]) => sum + demandOf(text), 0),
-    );
-  }
 }
 
 /** Rethrows an error of `exchange-leases`. A user without the right to leases gets FORBIDDEN, because all other calls work. */
@@ -63,21 +47,16 @@ function throwForbidden(thrown: unknown): never {
 }
 
 function encodeRequest({ limit, held, wanted, claim }: LeaseRequest): (string | number)[] {
-  return [limit, held, wanted, `${claim.demand} ${claim.weight} ${claim.floor}`];
+  return [limit, held, wanted, `${claim.demand} ${claim.weight} ${claim.floor} ${claim.used}`];
 }
 
-/** Decodes `<share> <rank>`, followed by demand, weight and floor of each other member. */
+/** Decodes `<share> <rank>`, followed by demand, weight, floor and use of each other member. */
 function decodeGrant(text: string): LeaseGrant {
   const [share = 0, rank = 0, ...numbers] = text.split(' ').map(Number);
   const others: ShareClaim[] = [];
-  for (let index = 0; index < numbers.length; index += 3) {
-    const [demand = 0, weight = 1, floor = 0] = numbers.slice(index, index + 3);
-    others.push({ demand, weight, floor });
+  for (let index = 0; index < numbers.length; index += 4) {
+    const [demand = 0, weight = 1, floor = 0, used = 0] = numbers.slice(index, index + 4);
+    others.push({ demand, weight, floor, used });
   }
   return { share, others, rank };
-}
-
-/** Returns the demand in `<held> <demand> <weight> <floor>`. */
-function demandOf(text: string): number {
-  return Number(text.split(' ')[1]);
 }

@@ -4,8 +4,8 @@ import type { Redis } from 'ioredis';
 import type { SuspensionAuditRecord, SuspensionRelease, SuspensionState, SuspensionStore } from '../contract.ts';
 import { AUDIT_PAGE_SIZE, AUDIT_RETENTION_MS, MAX_AUDIT_RECORDS } from '../limits.ts';
 import { decodeRelease, decodeSuspension, encodeSuspension } from '../suspension-codec.ts';
-import { runTransaction } from './connection/pipeline.ts';
 import type { RedisCalls } from './connection/redis-connection.ts';
+import { readTogether } from './connection/scripts.ts';
 import type { Keys } from './keys.ts';
 
 /**
@@ -88,23 +88,23 @@ export class RedisSuspensions implements SuspensionStore {
   }
 
   async #readState(redis: Redis): Promise<{ state: SuspensionState; id: string | null }> {
-    const replies = await runTransaction(redis, (all) =>
-      all
-        .hmget(this.#keys.cutoffMeta, 'sequence', 'id', 'complete')
-        .hgetall(this.#keys.cutoffs)
-        .hgetall(this.#keys.cutoffSequences),
-    );
-    const [[sequence, id, complete], listed, sequences] = replies as [
+    const replies = await readTogether(redis, [
+      ['HMGET', this.#keys.cutoffMeta, 'sequence', 'id', 'complete'],
+      ['HGETALL', this.#keys.cutoffs],
+      ['HGETALL', this.#keys.cutoffSequences],
+    ]);
+    const [[sequence, id, complete], cutoffs, cutoffSequences] = replies as [
       [string | null, string | null, string | null],
-      Record<string, string>,
-      Record<string, string>,
+      readonly string[],
+      readonly string[],
     ];
-    const suspensions = Object.values(listed).map(decodeSuspension);
+    const [listed, sequences] = [hashOf(cutoffs), hashOf(cutoffSequences)];
+    const suspensions = [...listed.values()].map(decodeSuspension);
     const readable = suspensions.filter((suspension) => suspension !== undefined);
     const readableUids = new Set(readable.map(({ uid }) => uid));
     // A suspension that cannot be decoded must not count as removed, because a newer version wrote it.
-    const isUnreadable = (uid: string): boolean => Object.hasOwn(listed, uid) && !readableUids.has(uid);
-    const changes = Object.entries(sequences).filter(([uid]) => !isUnreadable(uid));
+    const isUnreadable = (uid: string): boolean => listed.has(uid) && !readableUids.has(uid);
+    const changes = [...sequences].filter(([uid]) => !isUnreadable(uid));
     this.#highestSequence = Math.max(this.#highestSequence, Number(sequence ?? 0));
     const state: SuspensionState = {
       sequence: Number(sequence ?? 0),
@@ -119,6 +119,13 @@ export class RedisSuspensions implements SuspensionStore {
   #recordSequence(sequence: unknown): void {
     this.#highestSequence = Math.max(this.#highestSequence, Number(sequence));
   }
+}
+
+/** Returns a hash by field. Redis sends a hash as a list of fields and values. */
+function hashOf(reply: readonly string[]): Map<string, string> {
+  const hash = new Map<string, string>();
+  for (let index = 0; index + 1 < reply.length; index += 2) hash.set(reply[index] ?? '', reply[index + 1] ?? '');
+  return hash;
 }
 
 function auditArgsFor({ suspension, why, by }: SuspensionRelease): readonly string[] {

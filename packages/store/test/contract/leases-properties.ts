@@ -254,7 +254,7 @@ class Fleet {
 }
 
 function claimOf({ demand, weight, share, fixedPart }: Member): ShareClaim {
-  return { demand, weight, floor: Math.floor(share * fixedPart) };
+  return { demand, weight, floor: Math.floor(share * fixedPart), used: 0 };
 }
 
 interface Event {

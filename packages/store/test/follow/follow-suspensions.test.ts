@@ -95,6 +95,31 @@ describe('followSuspensions', () => {
     assert.deepEqual(follower.last(), []);
   });
 
+  test('reports a suspension again when a clock that was ahead is set right', async (t) => {
+    const store = new MemoryStore();
+    const follower = follow(t, store);
+    await store.suspensions.put(suspension('a', { until: follower.clock.now() + 1_800_000 }));
+    await follower.settled();
+    follower.clock.jumpWallClock(3_600_000);
+    await store.suspensions.put(suspension('b'));
+    await follower.settled();
+    assert.deepEqual(follower.last(), ['b']);
+    follower.clock.jumpWallClock(-3_600_000);
+    await follower.clock.advance(10_000);
+    assert.deepEqual(follower.last(), ['a', 'b']);
+  });
+
+  test('reports the end of a suspension when a clock that was behind is set right', async (t) => {
+    const store = new MemoryStore();
+    const follower = follow(t, store);
+    follower.clock.jumpWallClock(-3_600_000);
+    await store.suspensions.put(suspension('a', { until: follower.clock.now() + 1_800_000 }));
+    await follower.settled();
+    follower.clock.jumpWallClock(3_600_000);
+    await follower.clock.advance(10_000);
+    assert.deepEqual(follower.last(), []);
+  });
+
   test('starts from known suspensions and expires them while the store is unreachable', async (t) => {
     const store = new MemoryStore();
     store.faults.goAway();

@@ -139,6 +139,21 @@ export function redisEviction({ redis }: Facts): CheckResult {
   }
 }
 
+const MEBIBYTE = 2 ** 20;
+/** Above this share of maxmemory doctor warns, because the append-only file's rewrite and the ledger need some space. */
+const NEARLY_FULL = 0.8;
+
+export function redisMemory({ redis }: Facts): CheckResult {
+  if (redis.kind === 'unknown') return notChecked(REDIS_UNAVAILABLE);
+  const { used, max } = redis.value.memory;
+  const usedText = `Redis uses ${Math.ceil(used / MEBIBYTE)} MiB`;
+  if (max === 0) return ok(`${usedText} and has no maxmemory`);
+  const text = `${usedText} of its maxmemory of ${Math.round(max / MEBIBYTE)} MiB`;
+  if (used >= max)
+    return error(`${text}, so changes and usage wait, while traffic and cut-offs continue; raise maxmemory`);
+  return used > NEARLY_FULL * max ? warning(`${text}; raise maxmemory before Redis is full`) : ok(text);
+}
+
 const APPENDONLY_HINT = 'set appendonly yes';
 
 export function redisPersistence({ redis }: Facts): CheckResult {

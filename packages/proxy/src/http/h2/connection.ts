@@ -1,5 +1,6 @@
 import type { RequestHeadRefusal } from '../h1/refusals.ts';
 import { AbuseLimits, MAX_QUEUED_BYTES } from './abuse-limits.ts';
+import { ConnectionDrain } from './connection-drain.ts';
 import type { ConnectionOptions } from './connection-handler.ts';
 import { DataReceiver } from './data-receiver.ts';
 import { DataSender, type SenderOwner } from './data-sender.ts';
@@ -21,8 +22,6 @@ const BLOCK_BYTES: number = 256 * 1024;
 /** The memory in which all connections of this thread encode blocks. */
 const block: Uint8Array = new Uint8Array(BLOCK_BYTES);
 const NO_BYTES: Uint8Array = new Uint8Array(0);
-/** The payload of the PING that finds out when the peer has seen GOAWAY. */
-const DRAIN_PING: Uint8Array = new TextEncoder().encode('draining');
 
 /**
  * One HTTP/2 connection (RFC 9113), without a transport: `receive` takes the bytes of the peer, the sink gets the bytes for
@@ -42,11 +41,11 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   readonly #data: DataReceiver;
   readonly #sender: DataSender;
   readonly #earlyEnds: EarlyEnds;
+  readonly #drain: ConnectionDrain;
   readonly #encoder: HpackEncoder = new HpackEncoder();
   #hasSettings = false;
   #isEnded = false;
   #isPeerDraining = false;
-  #isDraining = false;
 
   constructor({ role, sink, handler, now }: ConnectionOptions) {
     const isServer = role === 'server';
@@ -61,6 +60,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     this.#data = new DataReceiver(isServer, this, this.#streams, this.#limits, this.#output);
     this.#sender = new DataSender(this, this.#streams, this.#output);
     this.#earlyEnds = new EarlyEnds(this.#streams, this.#output);
+    this.#drain = new ConnectionDrain(isServer, this.#streams, this.#output);
   }
 
   /** The number of open streams. */
@@ -80,7 +80,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   get freeStreams(): number {
     // Further heads would end the connection, and the requests of others with it.
     if (this.#output.queuedBytes > MAX_QUEUED_BYTES / 2) return 0;
-    if (!this.#streams.canOpen || this.#isEnded || this.#isPeerDraining || this.#isDraining) return 0;
+    if (!this.#streams.canOpen || this.#isEnded || this.#isPeerDraining || this.#drain.hasBegun) return 0;
     return Math.max(0, this.#settings.maxConcurrentStreams - this.#streams.size);
   }
 
@@ -144,16 +144,8 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
 
   /** Ends the connection when the open streams have ended. A server also serves the requests that are on their way. */
   drain(): void {
-    if (this.#isDraining || this.#isEnded) return;
-    this.#isDraining = true;
-    if (this.#isServer) {
-      // RFC 9113 §6.8: the first GOAWAY announces the end; the second, after a round trip, names the last stream.
-      this.#output.goaway(MAX_STREAM_ID, ERROR.none);
-      this.#output.frame(FRAME.ping, 0, 0, DRAIN_PING);
-    } else {
-      this.#output.goaway(0, ERROR.none);
-      this.#streams.lastAcceptedId = 0;
-    }
+    if (this.#drain.hasBegun || this.#isEnded) return;
+    this.#drain.begin();
     this.flush();
     this.#checkDrained();
   }
@@ -337,9 +329,8 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     if (!this.#limits.takePing()) this.fail(ERROR.enhanceYourCalm);
     else if ((flags & FLAG.ack) === 0) this.#output.frame(FRAME.ping, FLAG.ack, 0, bytes, start, end);
     else if (this.#earlyEnds.takeAnswer(bytes, start)) return;
-    else if (this.#isDraining && this.#streams.lastAcceptedId === MAX_STREAM_ID) {
-      this.#streams.lastAcceptedId = this.#streams.lastPeerId;
-      this.#output.goaway(this.#streams.lastAcceptedId, ERROR.none);
+    else {
+      this.#drain.onPong();
       this.#checkDrained();
     }
   }
@@ -376,13 +367,12 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     stream.id = 0;
     stream.consumer?.onClose(stream, code);
     if (this.#isEnded) return;
-    if (this.#isDraining) this.#checkDrained();
+    if (this.#drain.hasBegun) this.#checkDrained();
     else if (!this.#isServer) this.handler.onCapacity();
   }
 
   #checkDrained(): void {
-    const isLast = this.#isDraining && this.#streams.lastAcceptedId !== MAX_STREAM_ID && this.#streams.size === 0;
-    if (!isLast || this.#isEnded) return;
+    if (!this.#drain.isComplete || this.#isEnded) return;
     this.#isEnded = true;
     this.#output.flush();
     this.handler.onDrained();

@@ -17,6 +17,8 @@ export interface RedisInspection {
   readonly isLoading: boolean;
   /** The value of `maxmemory-policy`; undefined if INFO does not have the field. */
   readonly evictionPolicy: string | undefined;
+  /** Bytes that Redis uses, and its `maxmemory`; 0 if Redis has no limit. */
+  readonly memory: { readonly used: number; readonly max: number };
   readonly appendOnly: boolean;
   /** Whether Redis writes snapshots periodically; undefined if the Redis user may not read the configuration. */
   readonly snapshots: boolean | undefined;
@@ -75,6 +77,7 @@ function parseInfo(info: string): Omit<RedisInspection, 'where' | 'snapshots' | 
     role: field('role') === 'slave' ? 'replica' : 'primary',
     isLoading: field('loading') === '1',
     evictionPolicy: field('maxmemory_policy'),
+    memory: { used: Number(field('used_memory') ?? 0), max: Number(field('maxmemory') ?? 0) },
     appendOnly: field('aof_enabled') === '1',
     isFailingToPersist: hasFailed('aof_last_write_status') || hasFailed('rdb_last_bgsave_status'),
   };

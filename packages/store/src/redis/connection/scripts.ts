@@ -24,11 +24,22 @@ const SCRIPT_NAMES = [
 export type ScriptName = (typeof SCRIPT_NAMES)[number];
 
 /** The scripts that begin with the functions of `points.lua`. */
-const SCRIPTS_WITH_POINTS: ReadonlySet<ScriptName> = new Set(['flush-usage', 'fold-series', 'move-sum']);
+const SCRIPTS_WITH_POINTS: ReadonlySet<string> = new Set(['flush-usage', 'fold-series', 'move-sum']);
 
 /** Defines the scripts of `src/lua` as commands of the client. */
 export function defineScripts(redis: Redis): void {
   for (const name of SCRIPT_NAMES) redis.defineCommand(name, { lua: sourceOf(name) });
+}
+
+/** A command that reads one key: its name, the key, and its other arguments. */
+export type ReadCommand = readonly [name: string, key: string, ...args: readonly (string | number)[]];
+
+/** Runs read commands at one moment, also while Redis is full. Returns the replies as Redis sends them: a hash is a list. */
+export async function readTogether(redis: Redis, commands: readonly ReadCommand[]): Promise<unknown[]> {
+  const keys = commands.map(([, key]) => key);
+  const args = commands.flatMap(([name, , ...rest]) => [name, rest.length, ...rest]);
+  // Not EVALSHA, which Redis refuses to users who may only read the keys. ioredis has no command for EVALSHA_RO.
+  return (await redis.call('EVAL_RO', sourceOf('read-together'), keys.length, ...keys, ...args)) as unknown[];
 }
 
 /** Runs a script that `defineScripts` has defined. The header of the script describes the result. */
@@ -42,9 +53,9 @@ export function runScript(
   return (redis as unknown as Record<ScriptName, Script>)[name](keys.length, keys, args);
 }
 
-const sources = new Map<ScriptName, string>();
+const sources = new Map<string, string>();
 
-function sourceOf(name: ScriptName): string {
+function sourceOf(name: ScriptName | 'read-together'): string {
   let source = sources.get(name);
   if (source === undefined) {
     source = (SCRIPTS_WITH_POINTS.has(name) ? readLua('points') : '') + readLua(name);

@@ -14,13 +14,14 @@ describe('inspectRedis', requireProgram('redis'), () => {
     // Allows a difference of 1 ms between the clock of Redis and `Date.now()`.
     assert.ok(seen.now >= before - 1 && seen.now <= Date.now() + 1, `${seen.now} is not now`);
     assert.deepEqual(
-      { ...seen, version: '', now: 0 },
+      { ...seen, version: '', now: 0, memory: { ...seen.memory, used: 0 } },
       {
         where: `127.0.0.1:${redis.port}`,
         version: '',
         role: 'primary',
         isLoading: false,
         evictionPolicy: 'noeviction',
+        memory: { used: 0, max: 0 },
         appendOnly: true,
         snapshots: false,
         isFailingToPersist: false,

@@ -1,0 +1,66 @@
+// How the proxies of a fleet share a limit that is a rate. Leases bound what the proxies admit in any second; the mean rate of each proxy
+// bounds what they admit over several seconds. A limiter that may never exceed its rate within a second refuses random arrivals like a
+// telephone exchange (A. K. Erlang's formula B): at 20 per second and a load of 120 %, it admits 89 % of its rate. With a tenth more in a
+// second, it admits 96 %.
+import type { LeasedResource, ShareQuestion } from './fleet-share.ts';
+
+export type RateResource = 'newConnectionsPerSecond' | 'requestsPerSecond';
+
+export function isRate(resource: LeasedResource): resource is RateResource {
+  return resource === 'newConnectionsPerSecond' || resource === 'requestsPerSecond';
+}
+
+/** From this rate for each member on, all members together exceed a limit in a second by at most a tenth. */
+const MIN_PRECISE_RATE = 20;
+const EXCESS_DIVISOR = 10;
+
+/**
+ * Returns how many units all members together may admit in any second: 110 % of the limit, or one unit more for each member if the limit
+ * is below 20 per member. The members lease these units.
+ */
+export function maxUnitsPerSecond(limit: number, members: number): number {
+  if (limit <= 0 || limit === Number.POSITIVE_INFINITY) return limit;
+  return limit + (limit >= MIN_PRECISE_RATE * members ? Math.floor(limit / EXCESS_DIVISOR) : members);
+}
+
+/**
+ * Returns how many units per second a member should admit on average: the max-min fair part of the limit, if the other members
+ * admit what they admitted in the last second. What the other members leave is available to each member, so the mean rates of idle
+ * members add up to more than the limit; the leases bound what they admit.
+ */
+export function meanRate({ limit, others }: Pick<ShareQuestion, 'limit' | 'others'>): number {
+  const used = others.map((other) => Math.min(other.demand, other.used)).sort((a, b) => a - b);
+  let rest = limit;
+  let members = others.length + 1;
+  for (const units of used) {
+    if (units * members >= rest) break;
+    rest -= units;
+    members -= 1;
+  }
+  return rest / members;
+}
+
+/** After a pause, half of the units of a second may be admitted at once, but at least this number if a second has as many. */
+const MIN_BURST_UNITS = 10;
+const BURST_SECONDS = 0.5;
+const SECOND_NS = 1_000_000_000;
+
+/** Returns the burst of a mean rate as in `RateLimit`. With this burst, 10 seconds exceed a rate of 20 or more by at most 5 %. */
+export function rateBurstNs(ratePerSecond: number): bigint {
+  if (ratePerSecond <= 0 || ratePerSecond === Number.POSITIVE_INFINITY) return 0n;
+  const units = Math.max(1, Math.min(ratePerSecond, MIN_BURST_UNITS), ratePerSecond * BURST_SECONDS);
+  return BigInt(Math.ceil((units / ratePerSecond) * SECOND_NS));
+}
+
+const NEWS_DIVISOR = 10;
+const NEWS_DEVIATIONS = 2;
+
+/**
+ * Reports whether a demand differs so much from what the other members know, `told`, that the member should tell them at once: by more
+ * than a tenth of the limit and more than chance explains.
+ */
+export function isNews(demand: number, told: number, limit: number): boolean {
+  const known = Math.min(limit, told);
+  const change = Math.abs(Math.min(limit, demand) - known);
+  return change > Math.max(limit / NEWS_DIVISOR, NEWS_DEVIATIONS * Math.sqrt(known));
+}
