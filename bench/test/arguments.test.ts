@@ -61,6 +61,13 @@ describe('parseArguments', () => {
     assert.deepEqual(command.options.scenarios, ['requests', 'memory']);
   });
 
+  test('parses the options of limits', () => {
+    const subjects = ['weir', 'haproxy', 'envoy'];
+    assert.deepEqual(parseArguments(['limits']), { kind: 'limits', options: { subjects, seed: 1 } });
+    const command = parseArguments(['limits', '--subjects', 'envoy,weir', '--seed=3']);
+    assert.deepEqual(command, { kind: 'limits', options: { subjects: ['weir', 'envoy'], seed: 3 } });
+  });
+
   test('parses the options of soak', () => {
     assert.deepEqual(parseArguments(['soak']), { kind: 'soak', options: { minutes: 10, seed: 1, workers: 2 } });
     const args = ['soak', '--minutes', '0.2', '--seed=7', '--workers', '4'];
@@ -110,11 +117,11 @@ describe('parseArguments', () => {
   const mistakes: readonly (readonly [string[], RegExp])[] = [
     [
       [],
-      /^missing name of a benchmark: expected one of l4, l7, fairness, hostile, control, propagation, cutoff, start, soak$/,
+      /^missing name of a benchmark: expected one of l4, l7, fairness, hostile, control, propagation, cutoff, limits, start, soak$/,
     ],
     [
       ['l5'],
-      /^invalid benchmark "l5": expected one of l4, l7, fairness, hostile, control, propagation, cutoff, start, soak$/,
+      /^invalid benchmark "l5": expected one of l4, l7, fairness, hostile, control, propagation, cutoff, limits, start, soak$/,
     ],
     [['l4', 'again'], /^unexpected argument "again"$/],
     [['l4', '--fast'], /^Unknown option '--fast'$/],

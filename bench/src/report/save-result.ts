@@ -5,6 +5,7 @@ import type { ControlResult } from '../control/control-result.ts';
 import type { CutoffResult } from '../cutoff/cutoff-result.ts';
 import type { FairnessResult } from '../fairness/fairness-result.ts';
 import type { HostileResult } from '../hostile/hostile-result.ts';
+import type { LimitsResult } from '../limits/limits-result.ts';
 import type { PropagationResult } from '../propagation/propagation-result.ts';
 import type { StartResult } from '../start/start-result.ts';
 import type { SubjectName } from '../subjects/subject.ts';
@@ -19,6 +20,7 @@ type ResultFile = {
   readonly control?: ControlResult;
   readonly propagation?: PropagationResult;
   readonly cutoff?: CutoffResult;
+  readonly limits?: LimitsResult;
   readonly start?: StartResult;
 };
 

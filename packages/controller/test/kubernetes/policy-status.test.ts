@@ -217,12 +217,17 @@ describe(
       });
     });
 
-    test('names the fields that have no effect yet', async () => {
-      const rules = [{ name: 'busy', metric: 'requestsPerSecond', above: '80%', action: 'Notify' }];
+    test('names the rules that cannot work', async () => {
+      const rules = [
+        { name: 'busy', metric: 'requestsPerSecond', above: '80%', action: 'Notify' },
+        { name: 'never', metric: 'requestsPerSecond', above: 0, action: 'Notify' },
+      ];
       await cluster.apply(policy('later', 'later', { limits: { requestsPerSecond: 5 }, rules }));
       await eventually(async () => {
         const { problems = [] } = ((await statusOf('later')) ?? {}) as { problems?: readonly string[] };
-        assert.deepEqual([...problems].sort(), ['spec.rules is not enforced by this version and has no effect']);
+        assert.deepEqual(problems, [
+          'rule "never" does not act: spec.rules[1].above is 0; use more than 0, since any traffic is above 0',
+        ]);
       });
     });
 
