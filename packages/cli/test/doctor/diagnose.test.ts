@@ -65,7 +65,7 @@ test('findingsText prints one line per check without control characters, and a s
   assert.equal(lines.length, CHECK_CODES.length + 2);
   assert.match(lines[0] ?? '', /^ok {7}KubernetesVersion {5}API server https:\/\/10\.0\.0\.1:6443: v1\.36\.2 is/);
   assert.match(text, /^warning {2}LoadBalancingNodes {4}Nodes: only evil\[2J node is usable/m);
-  assert.match(lines.at(-1) ?? '', /^24 checks: \d+ ok, \d+ warning, \d+ error$/);
+  assert.match(lines.at(-1) ?? '', /^25 checks: \d+ ok, \d+ warning, \d+ error$/);
 });
 
 test('docs/troubleshooting.md lists exactly the checks of weir doctor', () => {

@@ -154,7 +154,7 @@ test('reports two errors if the API server and Redis are unreachable', async () 
     stdout,
     /^warning {2}ProxiesAlive +Proxies: not checked: Redis cannot be queried \(see RedisReachable\)$/m,
   );
-  assert.match(stdout, /^24 checks: 0 ok, 22 warning, 2 error$/m);
+  assert.match(stdout, /^25 checks: 0 ok, 23 warning, 2 error$/m);
   assert.doesNotMatch(stdout, /secret/);
 });
 
