@@ -38,7 +38,7 @@ export async function suspendLocally(
     request: { method: 'POST', path: '/suspend', query },
     target,
     text: (node, until) =>
-      `${targetText(target)} is suspended on node ${node} only, ${until === null ? 'until resumed' : `until ${until}`}; \`weir resume ${targetArguments(target)} --local\` on this node ends the suspension\n`,
+      `${targetText(target)} is suspended on node ${node} only, ${until === null ? 'until resumed' : `until ${until}`}; \`weir resume ${targetArguments(target)} --local\` on this node lifts the cut-off\n`,
   });
 }
 

@@ -20,7 +20,7 @@ test('suspends and resumes on this node with --local, and shows the suspension e
   assert.equal(suspended.stderr, '');
   assert.match(
     suspended.stdout,
-    /^tenant shop is suspended on node \S+ only, until 2\S+; `weir resume shop --local` on this node ends the suspension\n$/,
+    /^tenant shop is suspended on node \S+ only, until 2\S+; `weir resume shop --local` on this node lifts the cut-off\n$/,
   );
   assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
   await eventually(() => assert.rejects(connectClient({ port }), /ECONNREFUSED/));
