@@ -52,7 +52,7 @@ export async function resumeLocally(
   await run(context, options, {
     request: { method: 'POST', path: '/resume', query },
     target,
-    text: (node) => `the local suspension of ${targetText(target)} on node ${node} has ended\n`,
+    text: (node) => `the local cut-off of ${targetText(target)} on node ${node} is lifted\n`,
   });
 }
 
