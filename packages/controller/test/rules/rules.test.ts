@@ -14,6 +14,7 @@ import {
 import type { ManualClock } from '@weir/runtime';
 import type { MemoryStore } from '@weir/store';
 import { type RuleNotice, ruleEventsFor } from '../../src/rules/rule-events.ts';
+import { suspensionNameFor } from '../../src/rules/rule-suspension.ts';
 import { heartbeat, startControllerHarness } from '../fixtures/controller-harness.ts';
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
 
@@ -170,6 +171,26 @@ describe('a rule with action Throttle', () => {
 });
 
 describe('a rule with action Suspend', () => {
+  test('waits again for the whole time after its threshold was raised', async (context) => {
+    const rule = { ...SUSPEND, forMs: 60_000 };
+    const fleet = await startFleet(context, [rule]);
+    await fleet.pass(35, { bitsPerSecond: 90_000 });
+    await fleet.pass(25, { bitsPerSecond: 200_000 });
+    fleet.source.set({ policies: [policyWith({ ...rule, above: 100_000 })] });
+    await fleet.pass(25, { bitsPerSecond: 200_000 });
+    assert.deepEqual(await fleet.suspensions(), [], 'the rate was above the new threshold for 45 s');
+    await fleet.pass(60, { bitsPerSecond: 200_000 });
+    assert.equal((await fleet.suspensions()).length, 1);
+  });
+
+  test('has a Suspension whose name no other tenant can take', () => {
+    const name = suspensionNameFor('shop.eu', 'stop');
+    const imitation = name.split('.')[1] ?? '';
+    assert.match(imitation, /^shop-eu-[0-9a-f]{10}$/);
+    assert.notEqual(suspensionNameFor(imitation, 'stop'), name);
+    assert.equal(suspensionNameFor('shop-eu', 'stop'), 'rule.shop-eu.stop');
+  });
+
   test('suspends the tenant for the duration, and names rule and figures', async (context) => {
     const fleet = await startFleet(context, [SUSPEND]);
     await fleet.pass(40, { bitsPerSecond: 120_000 });
