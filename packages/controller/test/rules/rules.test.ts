@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import {
+  EMPTY_TABLE,
   entriesOf,
   minuteOf,
   type Rule,
@@ -11,10 +12,11 @@ import {
   UNRESTRICTED_POLICY,
   ZERO_COUNTERS,
 } from '@weir/model';
-import type { ManualClock } from '@weir/runtime';
-import type { MemoryStore } from '@weir/store';
+import { ManualClock } from '@weir/runtime';
+import { MemoryStore } from '@weir/store';
 import { type RuleNotice, ruleEventsFor } from '../../src/rules/rule-events.ts';
 import { suspensionNameFor } from '../../src/rules/rule-suspension.ts';
+import { readTenants } from '../../src/rules/tenant-readings.ts';
 import { heartbeat, startControllerHarness } from '../fixtures/controller-harness.ts';
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
 
@@ -242,4 +244,23 @@ test('a rule with action Notify says when another action would begin and end, at
     /^rule "egress" of TenantPolicy "shops": tenant "shop" has 120 kbit\/s out for 20s, above 80 kbit\/s; action Throttle or Suspend would begin now$/,
   );
   assert.match(events[1]?.[0]?.note ?? '', /would end now, because the rate is below 64 kbit\/s$/);
+});
+
+test('reads a rate from the series of the tenant, and not from the points of each Service', async () => {
+  const clock = new ManualClock();
+  const { usage, heartbeats } = new MemoryStore({ clock });
+  const counters = { ...ZERO_COUNTERS, sentBytes: 900 };
+  const minute = minuteOf(clock.now());
+  await usage.seed({ months: [], bases: [] });
+  const slots = ['uid-1', 'uid-2'].map((service) => {
+    return { service, tenant: 'shop', namespace: 'shop', name: service, points: [{ minute, counters }] };
+  });
+  await usage.flush({ node: 'a', life: 1, slots });
+  usage.rows = () => assert.fail('reads the points of each Service');
+  const { limits, grants } = UNRESTRICTED_POLICY;
+  const tenant = { name: 'shop', policy: null, namespaces: ['shop'], limits, grants, rules: [THROTTLE] };
+  const { signal } = new AbortController();
+  const readings = await readTenants([tenant], { table: EMPTY_TABLE, store: { usage, heartbeats }, clock, signal });
+  const read = readings.get('shop')?.ledger.minutes;
+  assert.deepEqual([read?.get(minute - 1)?.sentBytes, read?.get(minute)?.sentBytes], [0, 1_800]);
 });
