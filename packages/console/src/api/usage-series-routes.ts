@@ -1,4 +1,4 @@
-import { entriesOf, monthOf, periodsOf, type UsageRow } from '@weir/model';
+import { entriesOf, monthOf, startOfNextMonth, type UsagePeriod, type UsageRow } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
 import { notAllowedError, refuseUnlessTenantVisible, scopeOf } from '../access/authorization.ts';
 import { visibleTenantNames } from '../access/authorization-scope.ts';
@@ -82,11 +82,11 @@ export function usageSeriesRoutes(app: FastifyInstance, context: RouteContext): 
     from: number,
   ): Promise<SeriesSubject[]> {
     const entry = findServiceEntry(watch.fleet().table, namespace, name);
-    const months = new Set([periodsOf(from).month, monthOf(clock.now())]);
-    const rows = (await Promise.all([...months].map((month) => store.usage.rows(month)))).flat();
-    const matching: Pick<UsageRow, 'tenant' | 'service'>[] = rows.filter(
-      (row) => row.namespace === namespace && row.name === name,
-    );
+    const matching: Pick<UsageRow, 'tenant' | 'service'>[] = [];
+    // One month at a time, so that other clients of the store need not wait for up to two years.
+    for (const month of monthsBetween(from * 60_000, clock.now()))
+      for (const row of await store.usage.rows(month))
+        if (row.namespace === namespace && row.name === name) matching.push(row);
     if (entry !== undefined && entry.tenant !== null) matching.push({ tenant: entry.tenant, service: entry.uid });
     if (entry === undefined && matching.length === 0) throw unknownServiceError({ namespace, name });
     return [...Map.groupBy(matching, ({ tenant }) => tenant)].map(([tenant, owned]) => ({
@@ -94,4 +94,11 @@ export function usageSeriesRoutes(app: FastifyInstance, context: RouteContext): 
       service: { namespace, name, uids: [...new Set(owned.map(({ service }) => service))] },
     }));
   }
+}
+
+/** Returns the months (UTC) from `from` to `until` (milliseconds since the epoch), ascending. */
+function monthsBetween(from: number, until: number): UsagePeriod[] {
+  const months = [monthOf(from)];
+  for (let start = startOfNextMonth(from); start <= until; start = startOfNextMonth(start)) months.push(monthOf(start));
+  return months;
 }

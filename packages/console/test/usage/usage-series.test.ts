@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { minuteOf } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import { readUsageSeries, seriesPlanFor } from '../../src/usage/usage-series.ts';
 import { seededStore } from '../fixtures/seeded-store.ts';
@@ -44,6 +45,25 @@ test('returns the points of a tenant and of a Service, with steps without usage'
       ],
     },
   ]);
+});
+
+test('adds up the usage of all Services that had a name, also of months in between', async () => {
+  const clock = new ManualClock(Date.parse('2028-01-10T12:00:00Z'));
+  const seeded = await seededStore(clock);
+  await clock.advance(35 * 24 * HOUR);
+  const counters = { receivedBytes: 0, sentBytes: 300, connections: 1, requests: 0 };
+  const points = [{ minute: minuteOf(clock.now()), counters }];
+  const slot = { service: 'uid-earlier', tenant: 'shop', namespace: 'shop', name: 'web', points };
+  await seeded.store.usage.flush({ node: 'a', life: 1, slots: [slot] });
+  await clock.advance(20 * 24 * HOUR);
+  await seeded.flushUsage({ sentBytes: 200 });
+  await using console = await startTestConsole({ seeded, clock });
+  const { json } = await console.request('/api/v1/usage/series?namespace=shop&name=web&since=2028-01-10&step=1d');
+  const sent = json.items[0].points.map((point: { sentBytes: number }) => point.sentBytes);
+  assert.deepEqual(
+    sent.filter((bytes: number) => bytes > 0),
+    [300, 200],
+  );
 });
 
 test('says which steps, times and names a series may have', async () => {

@@ -65,7 +65,13 @@ type RuleRecords = ReadonlyMap<string, readonly RuleRecord[]>;
 
 interface TenantRules {
   readonly window: RateWindow | undefined;
-  readonly states: ReadonlyMap<string, RuleState>;
+  /** The rules of the last round and their states, by name of the rule. */
+  readonly states: ReadonlyMap<string, RuleWithState>;
+}
+
+interface RuleWithState {
+  readonly rule: Rule;
+  readonly state: RuleState;
 }
 
 /** How often in a row the Suspension of a rule must be missing until a user counts as having ended it, since a failover may lose it. */
@@ -146,7 +152,7 @@ export class RuleReconciler {
       const reading = readings.get(tenant.name);
       const window = nextRateWindow(before?.window, reading?.ledger);
       const events: RuleEvent[] = [];
-      const states = new Map<string, RuleState>();
+      const states = new Map<string, RuleWithState>();
       for (const rule of tenant.rules ?? []) {
         const state = this.#stateOf(tenant, rule, before);
         const value = rule.metric === 'trafficPerMonth' ? reading?.trafficThisMonth : rateIn(window, rule.metric);
@@ -157,25 +163,27 @@ export class RuleReconciler {
         const step = stepRule(rule, state, { at, now, value, isSuspended });
         if (step.event) events.push(step.event);
         if (step.state.record !== state.record) round.isChanged = true;
-        states.set(rule.name, step.state);
+        states.set(rule.name, { rule, state: step.state });
       }
       // The rates of the time of the Suspension say nothing about what the clients do without the Suspension.
       const isReleased = events.some(({ kind }) => kind === 'released');
       round.tenants.set(tenant.name, { window: isReleased ? undefined : window, states });
       round.notices.push(...events.map((event) => ({ event, tenant })));
-      const records = [...states.values()].flatMap(({ record }) => record ?? []);
+      const records = [...states.values()].flatMap(({ state }) => state.record ?? []);
       if (records.length > 0) round.records.set(tenant.name, records);
     }
     return round;
   }
 
   #stateOf({ name }: Tenant, rule: Rule, before: TenantRules | undefined): RuleState {
-    const state = before?.states.get(rule.name);
-    const record = state === undefined ? this.records.get(name)?.find((each) => each.rule === rule.name) : state.record;
-    if (record === undefined) return state ?? initialRuleState();
+    const known = before?.states.get(rule.name);
+    const record =
+      known === undefined ? this.records.get(name)?.find((each) => each.rule === rule.name) : known.state.record;
     // A rule that was changed begins anew, which ends its throttle.
-    if (!isRecordOf(record, rule)) return initialRuleState();
-    return state ?? initialRuleState(record);
+    if (record !== undefined && !isRecordOf(record, rule)) return initialRuleState();
+    // Samples above the old threshold say nothing about the new one.
+    if (record === undefined && known !== undefined && !hasSameCondition(known.rule, rule)) return initialRuleState();
+    return known?.state ?? initialRuleState(record);
   }
 
   /** Whether the Suspension of an acting rule has been missing for `MAX_MISSING_ROUNDS`, including this round. */
@@ -210,6 +218,10 @@ interface RuleRound {
 /** Returns the records in a table, by tenant. */
 function recordsIn(table: RoutingTable): RuleRecords {
   return new Map(entriesOf(table, 'tenant').flatMap(({ name, rules }) => (rules === undefined ? [] : [[name, rules]])));
+}
+
+function hasSameCondition(a: Rule, b: Rule): boolean {
+  return a.metric === b.metric && a.above === b.above;
 }
 
 function hasSameTenants(a: RuleRecords, b: RuleRecords): boolean {

@@ -19,9 +19,12 @@ export function suspensionFor(record: RuleRecord, tenant: Tenant): Suspension {
   };
 }
 
-/** Returns the name of the Suspension of a rule. Object names have lower-case letters only, so other names of tenants get a hash. */
+/**
+ * Returns the name of the Suspension of a rule. Object names have lower-case letters only, so other names of tenants get a hash. Names that
+ * end like a hash get one too, so that no tenant can take the name of another tenant's Suspension.
+ */
 export function suspensionNameFor(tenant: string, rule: string): string {
-  const isName = /^[a-z0-9-]+$/.test(tenant);
+  const isName = /^[a-z0-9-]+$/.test(tenant) && !/-[0-9a-f]{10}$/.test(tenant);
   const hash = createHash('sha256').update(tenant).digest('hex').slice(0, 10);
   const text = isName ? tenant : `${tenant.toLowerCase().replace(/[^a-z0-9]+/g, '-')}-${hash}`;
   return `rule.${text}.${rule}`;

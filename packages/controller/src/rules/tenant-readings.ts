@@ -5,11 +5,9 @@ import {
   type LedgerReading,
   minuteOf,
   monthOf,
-  periodsOf,
   type RoutingTable,
   reportingProxies,
   type Tenant,
-  type UsagePeriod,
   type UsageRow,
   ZERO_COUNTERS,
 } from '@weir/model';
@@ -50,14 +48,17 @@ export async function readTenants(
     const at = clock.monotonic();
     const needsMonth = rules.some(({ metric }) => metric === 'trafficPerMonth');
     const needsRates = rules.some(({ metric }) => metric !== 'trafficPerMonth');
-    const usageIn = async (period: UsagePeriod): Promise<Counters> => sumOf(await store.usage.rows(period, name));
     const minutes = needsRates ? [minute - 1, minute] : [];
-    const [month = ZERO_COUNTERS, ...usages] = await Promise.all([
-      needsMonth ? usageIn(monthOf(clock.now())) : ZERO_COUNTERS,
-      ...minutes.map((each) => usageIn(periodsOf(each).minute)),
+    const query = { tenant: name, length: 'minute', from: minute - 1, until: minute + 1 } as const;
+    const [rows, points] = await Promise.all([
+      needsMonth ? store.usage.rows(monthOf(clock.now()), name) : [],
+      // The series of the tenant, because the points of all of its Services would be a long answer every few seconds.
+      needsRates ? store.usage.series(query) : [],
     ]);
+    const counters = new Map(points.map((point) => [point.minute, point.counters]));
+    const month = sumOf(rows);
     readings.set(name, {
-      ledger: { at, proxies, minutes: new Map(minutes.map((each, index) => [each, usages[index] ?? ZERO_COUNTERS])) },
+      ledger: { at, proxies, minutes: new Map(minutes.map((each) => [each, counters.get(each) ?? ZERO_COUNTERS])) },
       trafficThisMonth: month.receivedBytes + month.sentBytes,
     });
   });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import {
+  EMPTY_TABLE,
   entriesOf,
   minuteOf,
   type Rule,
@@ -11,9 +12,11 @@ import {
   UNRESTRICTED_POLICY,
   ZERO_COUNTERS,
 } from '@weir/model';
-import type { ManualClock } from '@weir/runtime';
-import type { MemoryStore } from '@weir/store';
+import { ManualClock } from '@weir/runtime';
+import { MemoryStore } from '@weir/store';
 import { type RuleNotice, ruleEventsFor } from '../../src/rules/rule-events.ts';
+import { suspensionNameFor } from '../../src/rules/rule-suspension.ts';
+import { readTenants } from '../../src/rules/tenant-readings.ts';
 import { heartbeat, startControllerHarness } from '../fixtures/controller-harness.ts';
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
 
@@ -170,6 +173,26 @@ describe('a rule with action Throttle', () => {
 });
 
 describe('a rule with action Suspend', () => {
+  test('waits again for the whole time after its threshold was raised', async (context) => {
+    const rule = { ...SUSPEND, forMs: 60_000 };
+    const fleet = await startFleet(context, [rule]);
+    await fleet.pass(35, { bitsPerSecond: 90_000 });
+    await fleet.pass(25, { bitsPerSecond: 200_000 });
+    fleet.source.set({ policies: [policyWith({ ...rule, above: 100_000 })] });
+    await fleet.pass(25, { bitsPerSecond: 200_000 });
+    assert.deepEqual(await fleet.suspensions(), [], 'the rate was above the new threshold for 45 s');
+    await fleet.pass(60, { bitsPerSecond: 200_000 });
+    assert.equal((await fleet.suspensions()).length, 1);
+  });
+
+  test('has a Suspension whose name no other tenant can take', () => {
+    const name = suspensionNameFor('shop.eu', 'stop');
+    const imitation = name.split('.')[1] ?? '';
+    assert.match(imitation, /^shop-eu-[0-9a-f]{10}$/);
+    assert.notEqual(suspensionNameFor(imitation, 'stop'), name);
+    assert.equal(suspensionNameFor('shop-eu', 'stop'), 'rule.shop-eu.stop');
+  });
+
   test('suspends the tenant for the duration, and names rule and figures', async (context) => {
     const fleet = await startFleet(context, [SUSPEND]);
     await fleet.pass(40, { bitsPerSecond: 120_000 });
@@ -221,4 +244,23 @@ test('a rule with action Notify says when another action would begin and end, at
     /^rule "egress" of TenantPolicy "shops": tenant "shop" has 120 kbit\/s out for 20s, above 80 kbit\/s; action Throttle or Suspend would begin now$/,
   );
   assert.match(events[1]?.[0]?.note ?? '', /would end now, because the rate is below 64 kbit\/s$/);
+});
+
+test('reads a rate from the series of the tenant, and not from the points of each Service', async () => {
+  const clock = new ManualClock();
+  const { usage, heartbeats } = new MemoryStore({ clock });
+  const counters = { ...ZERO_COUNTERS, sentBytes: 900 };
+  const minute = minuteOf(clock.now());
+  await usage.seed({ months: [], bases: [] });
+  const slots = ['uid-1', 'uid-2'].map((service) => {
+    return { service, tenant: 'shop', namespace: 'shop', name: service, points: [{ minute, counters }] };
+  });
+  await usage.flush({ node: 'a', life: 1, slots });
+  usage.rows = () => assert.fail('reads the points of each Service');
+  const { limits, grants } = UNRESTRICTED_POLICY;
+  const tenant = { name: 'shop', policy: null, namespaces: ['shop'], limits, grants, rules: [THROTTLE] };
+  const { signal } = new AbortController();
+  const readings = await readTenants([tenant], { table: EMPTY_TABLE, store: { usage, heartbeats }, clock, signal });
+  const read = readings.get('shop')?.ledger.minutes;
+  assert.deepEqual([read?.get(minute - 1)?.sentBytes, read?.get(minute)?.sentBytes], [0, 1_800]);
 });

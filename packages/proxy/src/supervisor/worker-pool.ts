@@ -9,6 +9,7 @@ import type { SlotRegistry } from '../metering/slot-registry.ts';
 import { createPeerWorkersMemory } from '../relay/peer-workers.ts';
 import { removeFlowOwner } from '../relay/udp-flow-owners.ts';
 import type { TlsKind, TransportKind } from '../transport/choose-transport.ts';
+import { waitBeforeExit } from '../transport/termination-guard.ts';
 import type { PassiveHealthReport } from '../upstream/connect-reports.ts';
 import type { DrainingEndpoint } from '../upstream/health/draining-endpoints.ts';
 import type { WorkerCommand, WorkerMessage } from '../worker/messages.ts';
@@ -88,6 +89,7 @@ export class WorkerPool {
   }
 
   start(): void {
+    process.on('exit', this.#onProcessExit);
     for (let index = 0; index < this.#options.count; index += 1) this.#spawn();
     this.#scheduleWatch();
   }
@@ -158,7 +160,12 @@ export class WorkerPool {
     this.#watchTimer?.cancel();
     for (const timer of this.#restarts) timer.cancel();
     await Promise.all([...this.#live.values()].map((worker) => worker.stop()));
+    process.off('exit', this.#onProcessExit);
   }
+
+  /** Without this, an exit at a second signal or after a failure would abort the process, see `termination-guard.ts`. */
+  readonly #onProcessExit = (): void =>
+    waitBeforeExit([...this.#live.values()].map(({ terminationGuard }) => terminationGuard));
 
   #spawn(): void {
     const { count, node, entry, slots, limits, clock, trustProxyProtocol, fleetSecret, commandsForNewWorker } =

@@ -78,7 +78,7 @@ export class WorkerThread {
   readonly #liveness: WorkerLiveness;
   readonly #clock: Clock;
   readonly #accessLogFlag = createLogFlag();
-  readonly #terminationGuard = createTerminationGuard();
+  readonly terminationGuard: SharedArrayBuffer = createTerminationGuard();
   #endReason: string | undefined;
   /** Resolves when the thread has ended and its descriptors are closed. */
   readonly #ended = Promise.withResolvers<void>();
@@ -118,7 +118,7 @@ export class WorkerThread {
       transport,
       tls,
       descriptors,
-      terminationGuard: this.#terminationGuard,
+      terminationGuard: this.terminationGuard,
       eventLoopDelays,
       droppedDatagrams,
       accessLogFlag: this.#accessLogFlag,
@@ -208,7 +208,7 @@ export class WorkerThread {
   }
 
   async #terminate(): Promise<void> {
-    await untilTerminable(this.#terminationGuard);
+    await untilTerminable(this.terminationGuard);
     await this.#worker.terminate();
   }
 }

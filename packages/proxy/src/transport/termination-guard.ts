@@ -48,3 +48,17 @@ export async function untilTerminable(guard: SharedArrayBuffer): Promise<void> {
   if ((Atomics.or(shared, 0, ENDING) & CALLING) === 0) return;
   await Atomics.waitAsync(shared, 0, CALLING | ENDING, MAX_CALL_MS).value;
 }
+
+/** How long an exit of the process waits for all workers together. */
+const MAX_EXIT_DELAY_MS = 1_000;
+
+/**
+ * To be called on the exit of the process, which terminates all workers. Returns when no worker with one of these guards is in a call that
+ * may call back, or after `MAX_EXIT_DELAY_MS`.
+ */
+export function waitBeforeExit(guards: readonly SharedArrayBuffer[]): void {
+  const all = guards.map((guard) => new Int32Array(guard));
+  for (const shared of all) Atomics.or(shared, 0, ENDING);
+  const deadline = performance.now() + MAX_EXIT_DELAY_MS;
+  for (const shared of all) Atomics.wait(shared, 0, CALLING | ENDING, Math.max(0, deadline - performance.now()));
+}

@@ -74,7 +74,6 @@ export async function followSuspensions(store: SuspensionStore, options: FollowS
     );
   };
 
-  scheduleCheck();
   const following = retryUntilAborted({ signal, clock, random, onAway, onBack }, async (markAlive) => {
     for await (const state of store.watch(signal)) {
       markAlive();
@@ -83,6 +82,8 @@ export async function followSuspensions(store: SuspensionStore, options: FollowS
     }
   });
   try {
+    // Suspensions of the state file may have ended since they were written.
+    report();
     await Promise.race([following, failed]);
   } finally {
     checkTimer?.cancel();

@@ -3,7 +3,8 @@
 -- KEYS: lease-open, lease-members, then the leases
 -- ARGV: member; sequence of the exchange; 1 if shares may be raised, else 0; registration, maximum gap and maximum silence in ms; then
 --       per lease: limit, held, wanted, and the claim as '<demand> <weight> <floor> <used>'
--- Result: per lease '<share> <rank>', then ' <claim>' for each other member; an empty list if a later exchange was processed
+-- Result: per lease '<share> <rank>', then ';<claim>' for each other member; an empty list if a later exchange was processed. Another
+--         version may write a claim with fewer or more numbers.
 local member, sequence = ARGV[1], tonumber(ARGV[2])
 local known = redis.call('HGET', KEYS[2], member)
 if known and tonumber(string.match(known, '%d+$')) >= sequence then
@@ -42,12 +43,12 @@ for key = 3, #KEYS do
   local arg = 4 * key - 5
   local free, held, wanted = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
   local fields = redis.call('HGETALL', KEYS[key])
-  local result = { '', '' }
+  local result = { '' }
   local rank, stored
   for i = 1, #fields, 2 do
     local name, value = fields[i], fields[i + 1]
     if name == member then
-      rank, stored = #result - 2, value
+      rank, stored = #result - 1, value
     elseif isMember[name] or (isMember[name] == nil and check(name)) then
       local space = string.find(value, ' ', 1, true)
       free = free - tonumber(string.sub(value, 1, space))
@@ -73,8 +74,7 @@ for key = 3, #KEYS do
   elseif stored then
     redis.call('HDEL', KEYS[key], member)
   end
-  result[1] = share
-  result[2] = rank or #result - 2
-  results[key - 2] = table.concat(result, ' ')
+  result[1] = share .. ' ' .. (rank or #result - 1)
+  results[key - 2] = table.concat(result, ';')
 end
 return results

@@ -50,13 +50,26 @@ function encodeRequest({ limit, held, wanted, claim }: LeaseRequest): (string | 
   return [limit, held, wanted, `${claim.demand} ${claim.weight} ${claim.floor} ${claim.used}`];
 }
 
-/** Decodes `<share> <rank>`, followed by demand, weight, floor and use of each other member. */
+/** Decodes `<share> <rank>`, followed by the claim of each other member. */
 function decodeGrant(text: string): LeaseGrant {
-  const [share = 0, rank = 0, ...numbers] = text.split(' ').map(Number);
-  const others: ShareClaim[] = [];
-  for (let index = 0; index < numbers.length; index += 4) {
-    const [demand = 0, weight = 1, floor = 0, used = 0] = numbers.slice(index, index + 4);
-    others.push({ demand, weight, floor, used });
-  }
-  return { share, others, rank };
+  const [first = '', ...claims] = text.split(';');
+  const [share = 0, rank = 0] = first.split(' ').map(Number);
+  return { share, others: claims.map(decodeClaim), rank };
+}
+
+/** Decodes demand, weight, floor and use, of which an earlier version has only the first three. A later version may have more. */
+function decodeClaim(text: string): ShareClaim {
+  const [demand, weight, floor, used] = text.split(' ').map(Number);
+  // With another weight or with NaN, the member could not compute its share.
+  const isValidWeight = weight !== undefined && weight > 0 && Number.isFinite(weight);
+  return {
+    demand: amountOf(demand),
+    weight: isValidWeight ? weight : 1,
+    floor: amountOf(floor),
+    used: amountOf(used),
+  };
+}
+
+function amountOf(value: number | undefined): number {
+  return value !== undefined && value >= 0 && Number.isFinite(value) ? value : 0;
 }

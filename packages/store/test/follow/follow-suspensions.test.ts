@@ -138,6 +138,16 @@ describe('followSuspensions', () => {
     assert.deepEqual(follower.last(), []);
   });
 
+  test('reports at once that a suspension of the state file has ended', async (t) => {
+    const store = new MemoryStore();
+    store.faults.goAway();
+    const clock = new ManualClock();
+    const cutoffs = [suspension('a'), suspension('b', { until: clock.now() - 1 })];
+    const follower = follow(t, store, { clock, from: { cutoffs, sequence: 4 } });
+    await follower.settled();
+    assert.deepEqual(follower.events, [['a']]);
+  });
+
   test('ends when the signal aborts and leaves no timer', async (t) => {
     const store = new MemoryStore();
     const follower = follow(t, store);

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { monthOf } from '@weir/model';
 import { requireProgram } from '@weir/tools';
+import type { LeaseGrant } from '../../src/contract.ts';
 import { keysFor } from '../../src/redis/keys.ts';
 import { entry, heartbeat, report, suspension } from '../contract/sample-data.ts';
 import { useSharedRedis } from './fixtures/shared-redis.ts';
@@ -60,6 +61,36 @@ describe('the content of another version in Redis', requireProgram('redis'), () 
     assert.deepEqual(await store.usage.flush(report([[MINUTE, 130]], { node, life })), { kind: 'accepted' });
     const [row] = await store.usage.rows(monthOf(MINUTE * 60_000), 'shop');
     assert.deepEqual([row?.name, row?.counters.receivedBytes, row?.counters.requests], ['web', 130, 4]);
+  });
+
+  test('divides a limit with members whose claims have fewer or more numbers', async () => {
+    await using world = fixture();
+    const store = await world.connect();
+    const { lease, leaseMembers } = keysFor(world.fleet);
+    const name = { owner: { kind: 'tenant', name: 'shop' }, resource: 'connections' } as const;
+    const claim = { demand: 5, weight: 1, floor: 5, used: 0 };
+    const exchange = (sequence: number): Promise<readonly LeaseGrant[]> => {
+      const request = { ...name, limit: 100, claim, held: 5, wanted: 5 };
+      return store.leases.exchange({ node: 'n1', life: 1, sequence, mayRaise: true, requests: [request] });
+    };
+    await exchange(1);
+    await redis().hset(leaseMembers, {
+      '1:n2': `${Date.now()} 1`,
+      '1:n3': `${Date.now()} 1`,
+      '1:n4': `${Date.now()} 1`,
+    });
+    await redis().hset(lease(name), { '1:n2': '9 50 2 9', '1:n3': '7 8 3 7 1 99', '1:n4': '0 x 0' });
+    assert.deepEqual(await exchange(2), [
+      {
+        share: 5,
+        rank: 0,
+        others: [
+          { demand: 50, weight: 2, floor: 9, used: 0 },
+          { demand: 8, weight: 3, floor: 7, used: 1 },
+          { demand: 0, weight: 1, floor: 0, used: 0 },
+        ],
+      },
+    ]);
   });
 
   test('is refused in words if a later version wrote it', async () => {

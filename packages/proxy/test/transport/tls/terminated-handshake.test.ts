@@ -8,9 +8,15 @@ const PROGRAM = fileURLToPath(new URL('./terminate-workers.ts', import.meta.url)
 /** Without the guard, about one termination of five ends the process. */
 const GUARDED_WORKERS = 20;
 const MAX_UNGUARDED_WORKERS = 100;
+const WORKERS_AT_EXIT = 8;
 
 test('a process survives the termination of workers during TLS handshakes', () => {
   const { status, signal, stderr } = terminateWorkers('guarded', GUARDED_WORKERS);
+  assert.deepEqual({ status, signal }, { status: 0, signal: null }, stderr);
+});
+
+test('a process exits with its status while workers are in TLS handshakes', () => {
+  const { status, signal, stderr } = terminateWorkers('exit', WORKERS_AT_EXIT);
   assert.deepEqual({ status, signal }, { status: 0, signal: null }, stderr);
 });
 
@@ -23,7 +29,7 @@ test('Node.js aborts the process if the supervisor does not wait for the end of 
 });
 
 function terminateWorkers(
-  mode: 'guarded' | 'unguarded',
+  mode: 'guarded' | 'unguarded' | 'exit',
   count: number,
 ): { readonly status: number | null; readonly signal: string | null; readonly stderr: string } {
   // Without a core dump.
