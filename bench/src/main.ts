@@ -1,5 +1,6 @@
 import { type Command, parseArguments } from './arguments.ts';
 import { benchmarkControl } from './control/benchmark.ts';
+import { benchmarkCost } from './cost/benchmark.ts';
 import { benchmarkCutoff } from './cutoff/benchmark.ts';
 import { benchmarkFairness } from './fairness/benchmark.ts';
 import { help } from './help.ts';
@@ -31,6 +32,8 @@ async function run(command: Command): Promise<number> {
       return runOrReportFailure(() => benchmarkL4(command.options, interruption.signal));
     case 'l7':
       return runOrReportFailure(() => benchmarkL7(command.options, interruption.signal));
+    case 'cost':
+      return runOrReportFailure(() => benchmarkCost(command.options, interruption.signal));
     case 'fairness':
       return runOrReportFailure(() => benchmarkFairness(command.options, interruption.signal));
     case 'hostile':

@@ -25,6 +25,13 @@ describe('parseArguments', () => {
     assert.deepEqual(parseArguments(args), { kind: 'l4', options });
   });
 
+  test('applies defaults to cost, and parses its options', () => {
+    assert.deepEqual(parseArguments(['cost']), { kind: 'cost', options: { rounds: 6, seconds: 2 } });
+    const options = { rounds: 2, seconds: 1, scenarios: ['requests', 'udp'], profileDirectory: 'out' };
+    const args = ['cost', '--rounds=2', '--seconds', '1', '--scenarios', 'udp,requests', '--profile=out'];
+    assert.deepEqual(parseArguments(args), { kind: 'cost', options });
+  });
+
   test('applies defaults to cutoff, and parses its options', () => {
     const defaults = { proxies: 10, connections: 10_000, rounds: 3 };
     assert.deepEqual(parseArguments(['cutoff']), { kind: 'cutoff', options: defaults });
@@ -117,11 +124,11 @@ describe('parseArguments', () => {
   const mistakes: readonly (readonly [string[], RegExp])[] = [
     [
       [],
-      /^missing name of a benchmark: expected one of l4, l7, fairness, hostile, control, propagation, cutoff, limits, start, soak$/,
+      /^missing name of a benchmark: expected one of l4, l7, cost, fairness, hostile, control, propagation, cutoff, limits, start, soak$/,
     ],
     [
       ['l5'],
-      /^invalid benchmark "l5": expected one of l4, l7, fairness, hostile, control, propagation, cutoff, limits, start, soak$/,
+      /^invalid benchmark "l5": expected one of l4, l7, cost, fairness, hostile, control, propagation, cutoff, limits, start, soak$/,
     ],
     [['l4', 'again'], /^unexpected argument "again"$/],
     [['l4', '--fast'], /^Unknown option '--fast'$/],
@@ -143,6 +150,11 @@ describe('parseArguments', () => {
     [
       ['l7', '--scenarios', 'udp'],
       /^invalid --scenarios "udp": expected names out of requests, connections, routes, bodies, handshakes, http2, grpc, latency$/,
+    ],
+    [['cost', '--subjects', 'weir'], /^Unknown option '--subjects'$/],
+    [
+      ['cost', '--scenarios', 'grpc'],
+      /^invalid --scenarios "grpc": expected names out of requests, connections, stream, http, udp$/,
     ],
     [['fairness', '--scenarios', 'udp'], /^Unknown option '--scenarios'$/],
     [['hostile', '--seconds', '1'], /^invalid --seconds "1": expected a whole number from 2 to 60$/],

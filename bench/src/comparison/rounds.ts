@@ -67,9 +67,21 @@ export type RoundsOptions<Backend extends string, T> = {
   readonly warmUps?: number;
 };
 
+type RoundsRun = { readonly options: { readonly rounds: number; readonly signal: AbortSignal } };
+
 /** Measures every subject once in each round, and verifies the ledgers at the end. */
 export async function measureRounds<Backend extends string, T>(
-  run: { readonly options: { readonly rounds: number; readonly signal: AbortSignal } },
+  run: RoundsRun,
+  options: RoundsOptions<Backend, T>,
+): Promise<Map<SubjectName, T[]>> {
+  const readings = await runRounds(run, options);
+  for (const subject of options.subjects) await subject.verifyLedger();
+  return readings;
+}
+
+/** Measures every subject once in each round. The caller verifies the ledgers. */
+export async function runRounds<Backend extends string, T>(
+  run: RoundsRun,
   options: RoundsOptions<Backend, T>,
 ): Promise<Map<SubjectName, T[]>> {
   const { title, subjects, measure, format, rounds = run.options.rounds, warmUps = 1 } = options;
@@ -84,7 +96,6 @@ export async function measureRounds<Backend extends string, T>(
     const latest = [...readings].map(([name, list]) => `${name} ${list.slice(-1).map(format).join('')}`);
     logProgress(`${title}: round ${round + 1} of ${rounds}: ${latest.join(', ')}`);
   }
-  for (const subject of subjects) await subject.verifyLedger();
   return readings;
 }
 

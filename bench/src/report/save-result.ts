@@ -15,6 +15,7 @@ import { REPOSITORY_ROOT } from './run-metadata.ts';
 type ResultFile = {
   readonly l4?: ComparisonResult;
   readonly l7?: ComparisonResult;
+  readonly cost?: ComparisonResult;
   readonly fairness?: FairnessResult;
   readonly hostile?: HostileResult;
   readonly control?: ControlResult;

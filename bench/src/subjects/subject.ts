@@ -42,5 +42,8 @@ export const SELECTABLE_SUBJECTS = ['weir', 'haproxy', 'nginx', 'envoy', 'pipe']
 export type SelectableSubjectName = (typeof SELECTABLE_SUBJECTS)[number];
 /** Subjects that can be started: the selectable subjects, and variants of Weir that only some scenarios start. */
 export type StartableSubjectName = SelectableSubjectName | 'weir-limits' | 'weir-2-workers';
-/** Names of all subjects. `direct` is a connection to the backend without a proxy. `http-proxy` relays only HTTP. */
-export type SubjectName = StartableSubjectName | 'http-proxy' | 'direct';
+/**
+ * Names of all subjects. `direct` is a connection to the backend without a proxy. `http-proxy` relays only HTTP. `weir-unmetered` is
+ * Weir without metering and limits, which only `cost` starts.
+ */
+export type SubjectName = StartableSubjectName | 'http-proxy' | 'direct' | 'weir-unmetered';

@@ -1,8 +1,11 @@
 import type { Certificate } from '@weir/testkit';
 import { BACKEND_NAMES, type BackendName, type BackendPorts } from './subject.ts';
 
-/** Limits of the tenant `bench`. `inactive`: too high to have an effect. `restrictive`: at most a tenth of the load of a flood. */
-export type LimitProfile = 'none' | 'inactive' | 'restrictive';
+/**
+ * Limits of the tenant `bench`. `inactive`: too high to have an effect. `every-inactive`: also the limit of requests. `restrictive`: at
+ * most a tenth of the load of a flood.
+ */
+export type LimitProfile = 'none' | 'inactive' | 'every-inactive' | 'restrictive';
 
 export const RESTRICTIVE_LIMITS = {
   connections: 8,
@@ -11,18 +14,38 @@ export const RESTRICTIVE_LIMITS = {
   outBitsPerSecond: '100M',
 } as const;
 
+const INACTIVE_LIMITS = {
+  connections: '100000',
+  newConnectionsPerSecond: '1000000',
+  inBitsPerSecond: '400G',
+  outBitsPerSecond: '400G',
+} as const;
+const INACTIVE_REQUESTS_PER_SECOND = '1000000';
+
+/** The annotations of a Service, without the prefix `weir.dev/`, for limits that are too high to have an effect. */
+export const INACTIVE_SERVICE_LIMITS: Readonly<Record<string, string>> = {
+  'max-connections': INACTIVE_LIMITS.connections,
+  'new-connections-per-second': INACTIVE_LIMITS.newConnectionsPerSecond,
+  'in-bits-per-second': INACTIVE_LIMITS.inBitsPerSecond,
+  'out-bits-per-second': INACTIVE_LIMITS.outBitsPerSecond,
+};
+/** The same for a Service of HTTP, which can also limit requests. */
+export const INACTIVE_HTTP_SERVICE_LIMITS: Readonly<Record<string, string>> = {
+  ...INACTIVE_SERVICE_LIMITS,
+  'requests-per-second': INACTIVE_REQUESTS_PER_SECOND,
+};
+
 /** Values of `spec.limits` in the TenantPolicy, by profile. */
 const LIMITS_BY_PROFILE = {
-  inactive: {
-    connections: '100000',
-    newConnectionsPerSecond: '1000000',
-    inBitsPerSecond: '400G',
-    outBitsPerSecond: '400G',
-  },
+  inactive: INACTIVE_LIMITS,
+  'every-inactive': { ...INACTIVE_LIMITS, requestsPerSecond: INACTIVE_REQUESTS_PER_SECOND },
   restrictive: RESTRICTIVE_LIMITS,
 } as const;
 
-export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS_BY_PROFILE.inactive);
+/** Returns the names of the limits in `spec.limits`. */
+export function limitNamesOf(profile: LimitProfile): string[] {
+  return profile === 'none' ? [] : Object.keys(LIMITS_BY_PROFILE[profile]);
+}
 
 /**
  * Returns manifests with one Service and one EndpointSlice for each backend. The Service `echo` belongs to a separate tenant without

@@ -6,7 +6,7 @@ import { collectGarbage, inspectorUrlIn } from '../measure/inspector.ts';
 import { freePorts } from './free-ports.ts';
 import { BACKEND_NAMES, type BackendPorts, type Subject, type SubjectName } from './subject.ts';
 import { readFeatureSupport, readLedger } from './weir-console.ts';
-import { benchmarkManifests, LIMIT_NAMES, type LimitProfile } from './weir-manifests.ts';
+import { benchmarkManifests, type LimitProfile, limitNamesOf } from './weir-manifests.ts';
 
 // the program itself, not the launcher `weir.js`, because replacing the launcher's process would lose the CPU profile
 const WEIR_PROGRAM = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url));
@@ -18,6 +18,8 @@ export type WeirOptions = {
   readonly profileDirectory?: string;
   /** True if Weir is started with an inspector, through which `collectGarbage` runs the garbage collector. */
   readonly isInspected?: boolean;
+  /** Further options of Node. */
+  readonly nodeOptions?: readonly string[];
 };
 
 export type WeirServices<Backend extends string> = {
@@ -49,11 +51,12 @@ export async function startWeirServices<Backend extends string>(
   const flags = [
     ...(options.profileDirectory ? ['--cpu-prof', `--cpu-prof-dir=${options.profileDirectory}`] : []),
     ...(options.isInspected ? ['--inspect=127.0.0.1:0'] : []),
+    ...(options.nodeOptions ?? []),
   ];
   const standalone = await startStandalone(manifests, { workers, flags, standaloneArguments });
   const { process: weir, console } = cleanup.use(standalone);
   const inspector = inspectorUrlIn(weir.output());
-  const limitNames = limits === 'none' ? [] : LIMIT_NAMES;
+  const limitNames = limitNamesOf(limits);
   const { unsupported, notEnforced } = await readFeatureSupport(console, { backends, limitNames });
   const exceptions = notEnforced.length === 0 ? '' : ` (not enforced: ${notEnforced.join(', ')})`;
   const started = cleanup.move();

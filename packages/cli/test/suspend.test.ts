@@ -33,7 +33,7 @@ describe('weir suspend', { timeout: 30_000 }, () => {
     const suspended = await weir('suspend', '--namespace', 'shop', '--message', 'stop');
     assert.equal(
       suspended.stdout,
-      'namespace shop is suspended until resumed; `weir resume --namespace shop` ends the suspension\n',
+      'namespace shop is suspended until resumed; `weir resume --namespace shop` lifts the cut-off\n',
     );
     const { suspensions } = await store.suspensions.read();
     assert.deepEqual(

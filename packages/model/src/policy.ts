@@ -46,10 +46,10 @@ export interface TenantLimits {
   readonly services?: number;
   /** Listener ports, each counted once for each node on which it is allocated. */
   readonly ports?: number;
-  /** Open TCP connections and UDP flows on each proxy. */
+  /** Open TCP connections and UDP flows on all proxies together. */
   readonly connections?: number;
   readonly newConnectionsPerSecond?: number;
-  /** HTTP requests per second on each proxy. */
+  /** HTTP requests per second on all proxies together. */
   readonly requestsPerSecond?: number;
   /** `in` is the direction from clients, `out` the direction to clients. */
   readonly inBitsPerSecond?: number;

@@ -71,7 +71,7 @@ export function explanationText(service: ServiceExplanation, colour: boolean): s
     ...section('Unhealthy endpoints', unhealthyLines(service)),
     ...section('Settings', settingLines(service)),
     ...section('Tenant limits', limitLines(service)),
-    ...section('Service limits', perProxyLimitLines(service.settings?.limits ?? {})),
+    ...section('Service limits', trafficLimitLines(service.settings?.limits ?? {})),
     ...section('Traffic', trafficLines(service)),
     ...section('Refused clients', refusalLines(service)),
   ];
@@ -216,21 +216,23 @@ function limitLines({ limits, used }: ServiceExplanation): string[] {
     `services ${used.services}${ofLimit(limits.services, countText)}`,
     `ports ${used.ports}${ofLimit(limits.ports, countText)}`,
     `traffic this month ${used.trafficThisMonth === null ? UNKNOWN_WHILE_STORE_UNREACHABLE : bytesText(used.trafficThisMonth)}${ofLimit(limits.trafficPerMonth, bytesText)}`,
-    ...perProxyLimitLines(limits),
+    ...trafficLimitLines(limits),
   ];
 }
 
-type PerProxyLimits = { readonly [limit in keyof ServiceLimits]?: number | null };
+type TrafficLimits = { readonly [limit in keyof ServiceLimits]?: number | null };
 
-/** Returns one line per limit of a tenant or Service that each proxy enforces separately. */
-function perProxyLimitLines(limits: PerProxyLimits): string[] {
+/** Returns one line per limit of the traffic of a tenant or Service, and says whether the proxies keep the limit together. */
+function trafficLimitLines(limits: TrafficLimits): string[] {
   const line = (limit: number | null | undefined, text: (limit: number) => string): string[] =>
+    limit === undefined || limit === null ? [] : [`${text(limit)} on all proxies together`];
+  const clientLine = (limit: number | null | undefined, text: (limit: number) => string): string[] =>
     limit === undefined || limit === null ? [] : [`${text(limit)} on each proxy`];
   return [
     ...line(limits.connections, (limit) => `at most ${countText(limit)} connections`),
-    ...line(limits.connectionsPerClient, (limit) => `at most ${countText(limit)} connections per client`),
+    ...clientLine(limits.connectionsPerClient, (limit) => `at most ${countText(limit)} connections per client`),
     ...line(limits.newConnectionsPerSecond, (limit) => `at most ${countText(limit)} new connections per second`),
-    ...line(
+    ...clientLine(
       limits.newConnectionsPerSecondPerClient,
       (limit) => `at most ${countText(limit)} new connections per second and client`,
     ),

@@ -38,7 +38,7 @@ export async function suspendLocally(
     request: { method: 'POST', path: '/suspend', query },
     target,
     text: (node, until) =>
-      `${targetText(target)} is suspended on node ${node} only, ${until === null ? 'until resumed' : `until ${until}`}; \`weir resume ${targetArguments(target)} --local\` on this node ends the suspension\n`,
+      `${targetText(target)} is suspended on node ${node} only, ${until === null ? 'until resumed' : `until ${until}`}; \`weir resume ${targetArguments(target)} --local\` on this node lifts the cut-off\n`,
   });
 }
 
@@ -52,7 +52,7 @@ export async function resumeLocally(
   await run(context, options, {
     request: { method: 'POST', path: '/resume', query },
     target,
-    text: (node) => `the local suspension of ${targetText(target)} on node ${node} has ended\n`,
+    text: (node) => `the local cut-off of ${targetText(target)} on node ${node} is lifted\n`,
   });
 }
 

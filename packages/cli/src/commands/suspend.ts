@@ -22,8 +22,8 @@ Every proxy refuses new connections of the target and resets the target's open c
 affected. If you suspend a target again, the new message and end replace the message and end of your earlier Suspension.
 --replace is needed to replace a Suspension of another user, or a Suspension that ends later than the new Suspension.
 
-While the console or Redis does not answer, run the command with --local on each node. Such a suspension holds only on
-its node, even after a restart, until its end or \`weir resume --local\`.`;
+While the console or Redis does not answer, run the command with --local on each node. Such a cut-off holds only on its
+node, even after a restart, until its end or \`weir resume --local\`.`;
 
 interface SuspendOptions extends ServerOptions, LocalOptions {
   readonly namespace?: string;
@@ -63,7 +63,7 @@ export function addSuspend(program: Command, context: CommandContext): void {
       const path = `/api/v1/suspensions${options.replace === true ? '?replace=true' : ''}`;
       const data = await clientFor(terminal, options).post<SuspensionItem>(path, body);
       const end = data.until === null ? 'until resumed' : `until ${data.until}`;
-      const line = `${targetText(target)} is suspended ${end}; \`weir resume ${targetArguments(target)}\` ends the suspension\n`;
+      const line = `${targetText(target)} is suspended ${end}; \`weir resume ${targetArguments(target)}\` lifts the cut-off\n`;
       printResult(terminal, options.output, { data, table: () => line });
     });
 }

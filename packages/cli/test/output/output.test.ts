@@ -239,7 +239,7 @@ test('weir explain shows the limits of new connections', () => {
   assert.deepEqual(
     lines.filter((line) => line.includes('new connections')),
     [
-      '  at most 1,500 new connections per second on each proxy',
+      '  at most 1,500 new connections per second on all proxies together',
       '  at most 10 new connections per second and client on each proxy',
     ],
   );
@@ -257,8 +257,8 @@ test('weir explain shows the limits of requests, the sticky cookie and the error
       '  bodies of requests have at most 10.0 MB',
       '  cookie shop binds each client to an endpoint',
       '  error pages of ConfigMap pages',
-      '  at most 2,000 requests per second on each proxy',
-      '  at most 1,500 requests per second on each proxy',
+      '  at most 2,000 requests per second on all proxies together',
+      '  at most 1,500 requests per second on all proxies together',
     ],
   );
 });

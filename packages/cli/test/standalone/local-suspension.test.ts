@@ -20,7 +20,7 @@ test('suspends and resumes on this node with --local, and shows the suspension e
   assert.equal(suspended.stderr, '');
   assert.match(
     suspended.stdout,
-    /^tenant shop is suspended on node \S+ only, until 2\S+; `weir resume shop --local` on this node ends the suspension\n$/,
+    /^tenant shop is suspended on node \S+ only, until 2\S+; `weir resume shop --local` on this node lifts the cut-off\n$/,
   );
   assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
   await eventually(() => assert.rejects(connectClient({ port }), /ECONNREFUSED/));
@@ -36,12 +36,12 @@ test('suspends and resumes on this node with --local, and shows the suspension e
   const refused = await standalone.weir('resume', 'shop');
   assert.equal(refused.code, 1);
   assert.match(refused.output, /holds only there; run `weir resume shop --local` on this node/);
-  assert.match((await local('resume', 'shop')).stdout, /^the local suspension of tenant shop on node \S+ has ended\n$/);
+  assert.match((await local('resume', 'shop')).stdout, /^the local cut-off of tenant shop on node \S+ is lifted\n$/);
   await using back = await eventually(() => connectClient({ port }));
   await back.send('x');
   assert.equal(String(await back.take(1)), 'x');
   const none = await local('resume', 'shop');
-  assert.deepEqual([none.code, none.stderr], [1, 'weir: this node has no local suspension of the target\n']);
+  assert.deepEqual([none.code, none.stderr], [1, 'weir: this node has no local cut-off of the target\n']);
   const unknown = await local('suspend', '--namespace', 'shpo', '--message', 'x');
   assert.match(unknown.stderr, /serves no Service of namespace shpo; check the name/);
 });

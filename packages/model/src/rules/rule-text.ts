@@ -91,7 +91,7 @@ export function ruleEventText({ kind, record }: RuleEvent, owner: RuleOwner): st
         : `${start} no longer ${VERBS[record.action]} tenant "${owner.name}" (${since}), because ${why}`;
     }
     case 'released':
-      return `${start}: a user ended the Suspension of tenant "${owner.name}"; the rule acts again after the value was not above ${metricText(record.metric, record.above)}`;
+      return `${start}: a user ended the Suspension of tenant "${owner.name}"; the rule acts again when the value has been at or below ${metricText(record.metric, record.above)}`;
   }
 }
 

@@ -155,7 +155,7 @@ export interface HealthCheckTiming {
   readonly drainTimeoutMs?: number;
 }
 
-/** Limits of a Service, in addition to the limits of its tenant; null or absent means no limit. */
+/** Limits of a Service on all proxies together, in addition to the limits of its tenant; null or absent means no limit. */
 export interface ServiceLimits {
   readonly connections: number | null;
   /** Connections of one client on each proxy. */

@@ -89,7 +89,7 @@ async function resume(
   access: LocalSuspensionAccess,
 ): Promise<LocalSuspensionOutcome> {
   const suspension = await access.suspensions.resume(target, user);
-  if (suspension === undefined) return { status: 404, error: 'this node has no local suspension of the target' };
+  if (suspension === undefined) return { status: 404, error: 'this node has no local cut-off of the target' };
   await access.untilApplied();
   return success(access, [suspension], target);
 }

@@ -38,7 +38,7 @@ export interface Keys {
   readonly leaseOpen: string;
   /** Hash: `<incarnation>:<node>` → the time of the member's last exchange in milliseconds, and its sequence. */
   readonly leaseMembers: string;
-  /** Hash: `<incarnation>:<node>` → `<held> <demand> <weight> <floor>`. Fields of members that are not in `leaseMembers` do not count. */
+  /** Hash: `<incarnation>:<node>` → `<held> <demand> <weight> <floor> <used>`. Members that are not in `leaseMembers` do not count. */
   lease(name: LeaseName): string;
 }
 

@@ -1,0 +1,34 @@
+import type { Load } from '../comparison/load.ts';
+import type { RelayChecks } from '../comparison/measured-subject.ts';
+import { keepAliveRequests, oneConnectionPerRequest, oneStream, udpRoundTrips } from '../l4/loads.ts';
+import { RELAY_CHECKS } from '../l4/relay-checks.ts';
+import { keptRequests } from '../l7/loads.ts';
+import type { CostScenarioName } from './options.ts';
+import type { CostBackend } from './subjects.ts';
+
+/** A load, and how long it runs before its first round, because Node compiles hot code during this time. */
+export type CostLoad = Load<CostBackend> & { readonly warmUpSeconds: number };
+
+const WARM_UP_SECONDS = 4;
+/** Enough for a load that uses the same code as the load before. */
+const SHORT_WARM_UP_SECONDS = 2;
+
+export const COST_LOADS: Readonly<Record<CostScenarioName, CostLoad>> = {
+  requests: { ...keepAliveRequests, title: 'TCP, kept connections', backend: 'tcp', warmUpSeconds: WARM_UP_SECONDS },
+  connections: {
+    ...oneConnectionPerRequest,
+    title: 'TCP, one connection per request',
+    backend: 'tcp',
+    warmUpSeconds: SHORT_WARM_UP_SECONDS,
+  },
+  stream: { ...oneStream, title: 'TCP, one stream', backend: 'stream', warmUpSeconds: SHORT_WARM_UP_SECONDS },
+  http: { ...keptRequests, title: 'HTTP/1.1, kept connections', backend: 'http', warmUpSeconds: WARM_UP_SECONDS },
+  udp: { ...udpRoundTrips, backend: 'datagrams', warmUpSeconds: WARM_UP_SECONDS },
+};
+
+export const COST_RELAY_CHECKS: RelayChecks<CostBackend> = {
+  tcp: RELAY_CHECKS.http,
+  stream: RELAY_CHECKS.stream,
+  http: RELAY_CHECKS.http,
+  datagrams: RELAY_CHECKS.datagrams,
+};

@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '@weir/testkit';
+import { freePorts } from '../subjects/free-ports.ts';
+import type { BackendPorts, Ledger, Subject, TrafficTotals } from '../subjects/subject.ts';
+import { startWeirServices } from '../subjects/weir.ts';
+import {
+  INACTIVE_HTTP_SERVICE_LIMITS,
+  INACTIVE_SERVICE_LIMITS,
+  serviceManifest,
+  tenantPolicyManifest,
+} from '../subjects/weir-manifests.ts';
+
+/** The Services. `tcp` and `http` relay to the same nginx: `tcp` relays bytes, and `http` relays requests. */
+export const COST_BACKENDS = ['tcp', 'stream', 'http', 'datagrams'] as const;
+export type CostBackend = (typeof COST_BACKENDS)[number];
+export type CostPorts = Readonly<Record<CostBackend, number>>;
+
+export const COST_SUBJECTS = ['weir', 'weir-unmetered'] as const;
+export type CostSubjectName = (typeof COST_SUBJECTS)[number];
+
+const NAMESPACE = 'bench';
+const UNMETERED_PROXY = fileURLToPath(new URL('./unmetered-proxy.ts', import.meta.url));
+
+/** Starts Weir with limits that are never reached. `weir-unmetered` has the same limits, but neither counts nor checks anything. */
+export async function startCostSubject(
+  name: CostSubjectName,
+  backends: BackendPorts,
+  { profileDirectory }: { readonly profileDirectory?: string } = {},
+): Promise<Subject<CostBackend>> {
+  const { stream, datagrams, echo: tcp } = await freePorts();
+  const ports: CostPorts = { tcp, stream, datagrams, http: await freePort() };
+  const manifests = costManifests(ports, backends);
+  const subject = await startWeirServices<CostBackend>(
+    { manifests, ports, backends: COST_BACKENDS },
+    {
+      limits: 'every-inactive',
+      nodeOptions: name === 'weir' ? [] : ['--import', UNMETERED_PROXY],
+      ...(profileDirectory === undefined ? {} : { profileDirectory: join(profileDirectory, name) }),
+    },
+  );
+  const description =
+    name === 'weir' ? subject.description : 'the same process without counters, limiters, shaping and leases';
+  return { ...subject, name, description };
+}
+
+export function costManifests(ports: CostPorts, backends: BackendPorts): string {
+  const services = COST_BACKENDS.map((name) =>
+    serviceManifest(
+      {
+        ...{ name, namespace: NAMESPACE, port: ports[name], protocol: name === 'datagrams' ? 'UDP' : 'TCP' },
+        ...(name === 'http'
+          ? { appProtocol: 'http', annotations: INACTIVE_HTTP_SERVICE_LIMITS }
+          : { annotations: INACTIVE_SERVICE_LIMITS }),
+      },
+      { target: backends[name === 'tcp' ? 'http' : name], addresses: ['127.0.0.1'] },
+    ),
+  );
+  return [...services, tenantPolicyManifest('every-inactive')].join('---\n');
+}
+
+/** Returns a description of each counter of `weir-unmetered` that is not 0. */
+export function unexpectedCounts(ledger: Ledger<CostBackend>): string[] {
+  return COST_BACKENDS.flatMap((backend) =>
+    (Object.entries(ledger[backend]) as [keyof TrafficTotals, number][])
+      .filter(([, count]) => count !== 0)
+      .map(([counter, count]) => `${counter} of "${backend}" is ${count} instead of 0`),
+  );
+}
