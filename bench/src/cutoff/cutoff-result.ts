@@ -21,7 +21,7 @@ export type CutoffReading = {
   /** When the cut-off began for each proxy, by the index of the proxy, on the machine's monotonic clock. */
   readonly startedAt: readonly number[];
   readonly commandMs: number;
-  /** What the clients of the other tenant noticed immediately before the cut-off, and from its begin until all connections had ended. */
+  /** What the clients of the other tenant noticed immediately before the cut-off, and from its start until all connections had ended. */
   readonly before: OthersReport;
   readonly during: OthersReport;
 };
@@ -32,14 +32,14 @@ export type RestartReading = Attempts & {
   readonly resumed: boolean;
 };
 
-/** The summary of a scenario over all rounds. Times are in ms from the begin of the cut-off. */
+/** The summary of a scenario over all rounds. Times are in ms from the start of the cut-off. */
 export type CutoffRow = {
   readonly scenario: CutoffScenarioName;
   readonly connections: number;
   /** Connections that did not end. */
   readonly open: number;
   readonly commandMs: Summary;
-  /** 0 for a connection whose last byte arrived before the begin. */
+  /** 0 for a connection whose last byte arrived before the start. */
   readonly lastByteMs: TailSummary;
   readonly lastByteMsByKind: Readonly<Record<ConnectionKind, TailSummary>>;
   /** When clients noticed the end. Without UDP, whose clients notice the end only when they send again. */
@@ -82,8 +82,8 @@ export function summarizeCutoff(scenario: CutoffScenarioName, rounds: readonly C
 }
 
 function timesOf({ kind, proxy, lastByteAt, endedAt }: ConnectionReading, { startedAt }: CutoffReading) {
-  const begin = startedAt[proxy] ?? Number.NaN;
-  return { kind, lastByteMs: Math.max(0, lastByteAt - begin), endMs: endedAt === null ? null : endedAt - begin };
+  const start = startedAt[proxy] ?? Number.NaN;
+  return { kind, lastByteMs: Math.max(0, lastByteAt - start), endMs: endedAt === null ? null : endedAt - start };
 }
 
 function medianLatency(reports: readonly OthersReport[]): LatencyMs {

@@ -3,7 +3,7 @@
 import {
   DemandWindow,
   exchangeIntervalMs,
-  isNews,
+  hasDemandChanged,
   maxUnitsPerSecond,
   meanRate,
   type ShareClaim,
@@ -74,7 +74,7 @@ interface Row {
   offered: number;
   exchangedAt: number;
   /** In the last exchange. */
-  told: number;
+  reportedDemand: number;
   wanted: number;
   held: number;
   grant: LeaseGrant;
@@ -216,7 +216,7 @@ class Simulation {
     const wanted = isNew ? unleasedShare(this.#options.limit) : wantedShare({ limit, own: claim, ...row.grant });
     row.share = Math.min(row.share, wanted);
     const held = Math.max(row.share, row.limiter.taken(now));
-    Object.assign(row, { told: claim.demand, exchangedAt: now, wanted, held });
+    Object.assign(row, { reportedDemand: claim.demand, exchangedAt: now, wanted, held });
     const owner = { kind: 'tenant', name: `t${row.tenant}` } as const;
     return { owner, resource: 'newConnectionsPerSecond', limit, claim, held, wanted };
   }
@@ -281,7 +281,7 @@ function newRow(tenant: number, index: number): Row {
     demand: 0,
     offered: 0,
     exchangedAt: -1,
-    told: 0,
+    reportedDemand: 0,
     wanted: 0,
     held: 0,
     grant,
@@ -294,11 +294,17 @@ function claimOf({ demand, limiter }: Row, now: number): ShareClaim {
 
 /** Reports whether the row's exchange is due. All rows of a proxy are due at multiples of their interval, so that calls are few. */
 function isDue(row: Row, { now, limit }: { readonly now: number; readonly limit: number }): boolean {
-  const { grant, wanted, held, share, exchangedAt, told } = row;
+  const { grant, wanted, held, share, exchangedAt, reportedDemand } = row;
   if (exchangedAt < 0) return true;
   const own = claimOf(row, now);
-  const hasNews = isNews(own.demand, told, limit);
-  const interval = exchangeIntervalMs({ limit, claims: [own, ...grant.others], share, wanted, held, hasNews });
+  const interval = exchangeIntervalMs({
+    limit,
+    claims: [own, ...grant.others],
+    share,
+    wanted,
+    held,
+    hasDemandChanged: hasDemandChanged(own.demand, reportedDemand, limit),
+  });
   return Math.floor(now / interval) > Math.floor(exchangedAt / interval);
 }
 

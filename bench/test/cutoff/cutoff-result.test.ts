@@ -26,7 +26,7 @@ function round(change: Partial<CutoffReading> = {}): CutoffReading {
 }
 
 describe('summarizeCutoff', () => {
-  test('measures each connection from the begin of the cut-off at its proxy', () => {
+  test('measures each connection from the start of the cut-off at its proxy', () => {
     const row = summarizeCutoff('suspend', [round()]);
     assert.deepEqual(
       [row.connections, row.lastByteMs.lowest, row.lastByteMs.highest, row.endMs.highest],
@@ -36,7 +36,7 @@ describe('summarizeCutoff', () => {
     assert.ok(isCutOff(row));
   });
 
-  test('counts no time before the begin', () => {
+  test('counts no time before the start', () => {
     const [first, ...others] = round().connections;
     assert.ok(first);
     const row = summarizeCutoff('suspend', [round({ connections: [{ ...first, lastByteAt: 10 }, ...others] })]);

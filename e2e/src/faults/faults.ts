@@ -8,12 +8,12 @@ export interface Fault {
   /** The name in the table and of the test. */
   readonly name: string;
   readonly seconds: number;
-  inject(bench: FaultFleet): Promise<void> | void;
+  inject(faultFleet: FaultFleet): Promise<void> | void;
   /** Ends the fault. */
-  heal(bench: FaultFleet): Promise<void> | void;
+  heal(faultFleet: FaultFleet): Promise<void> | void;
   /** Changes the fleet before the clients start, and back after they have ended. */
-  prepare?(bench: FaultFleet): Promise<void>;
-  restore?(bench: FaultFleet): Promise<void>;
+  prepare?(faultFleet: FaultFleet): Promise<void>;
+  restore?(faultFleet: FaultFleet): Promise<void>;
   /** The proxies that the fault kills: their connections are cut, and the usage of their last flush interval may be lost. */
   readonly kills?: { readonly nodes: readonly NodeName[]; readonly restartedBy: 'inject' | 'heal' };
   /** The node whose proxy makes no progress during the fault. */
@@ -100,8 +100,8 @@ export const FAULTS: readonly Fault[] = [
   {
     name: `network between one proxy and Redis cut for ${PAUSE_SECONDS} s`,
     seconds: PAUSE_SECONDS,
-    inject: (bench) => bench.cutNetwork(),
-    heal: (bench) => bench.restoreNetwork(),
+    inject: (faultFleet) => faultFleet.cutNetwork(),
+    heal: (faultFleet) => faultFleet.restoreNetwork(),
     suspend: OTHERS,
   },
   {
@@ -113,16 +113,16 @@ export const FAULTS: readonly Fault[] = [
       await sleep(5);
       await fleet.redis.start();
     },
-    heal: (bench) => bench.freeDisk(),
+    heal: (faultFleet) => faultFleet.freeDisk(),
     suspend: everywhere('weir'),
   },
   {
     name: 'kill -9 and restart of one proxy while Redis is away',
     seconds: 10,
-    async inject(bench) {
-      await bench.fleet.redis.stop({ signal: 'SIGKILL' });
+    async inject(faultFleet) {
+      await faultFleet.fleet.redis.stop({ signal: 'SIGKILL' });
       await sleep(5);
-      await restartKilled(bench, [FAULTY_NODE]);
+      await restartKilled(faultFleet, [FAULTY_NODE]);
     },
     heal: ({ fleet }) => fleet.redis.start(),
     kills: { nodes: [FAULTY_NODE], restartedBy: 'inject' },
@@ -131,11 +131,11 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'kill -9 and restart of one proxy while the disk of its state directory is full',
     seconds: 5,
-    async inject(bench) {
-      bench.fillDisk();
-      await restartKilled(bench, [FAULTY_NODE]);
+    async inject(faultFleet) {
+      faultFleet.fillDisk();
+      await restartKilled(faultFleet, [FAULTY_NODE]);
     },
-    heal: (bench) => bench.freeDisk(),
+    heal: (faultFleet) => faultFleet.freeDisk(),
     kills: { nodes: [FAULTY_NODE], restartedBy: 'inject' },
     suspend: everywhere('weir'),
   },
@@ -152,15 +152,15 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'Redis restored from a copy of 10 s before',
     seconds: 10,
-    inject: (bench) => bench.copyRedis(),
-    heal: (bench) => bench.restoreRedis(),
+    inject: (faultFleet) => faultFleet.copyRedis(),
+    heal: (faultFleet) => faultFleet.restoreRedis(),
     suspend: everywhere('kubectl'),
   },
   {
     name: 'kill -9 and restart of all processes at the same time',
     seconds: 0,
-    async inject(bench) {
-      const { fleet } = bench;
+    async inject(faultFleet) {
+      const { fleet } = faultFleet;
       const processes = ['controller', 'console', ...NODES] as const;
       await Promise.all([
         ...processes.map((part) => fleet.processOf(part).stop('SIGKILL')),
@@ -169,7 +169,7 @@ export const FAULTS: readonly Fault[] = [
       ]);
       await Promise.all([fleet.redis.start(), fleet.cluster.startApiServer()]);
       for (const part of processes) await fleet.start(part);
-      await bench.waitUntilReady(NODES);
+      await faultFleet.waitUntilReady(NODES);
     },
     heal: () => undefined,
     kills: { nodes: NODES, restartedBy: 'inject' },
@@ -209,14 +209,14 @@ function clockChanged(part: NodeName | 'controller', whose: string): Fault {
   return {
     name: `${whose} 1 h forwards, then 1 h behind, then right`,
     seconds: 10,
-    prepare: (bench) => bench.restartWithClock(part, 'settable'),
+    prepare: (faultFleet) => faultFleet.restartWithClock(part, 'settable'),
     inject: ({ setClock }) => setClock('+1h'),
     async heal({ setClock }) {
       setClock('-1h');
       await sleep(10);
       setClock('+0');
     },
-    restore: (bench) => bench.restartWithClock(part, 'real'),
+    restore: (faultFleet) => faultFleet.restartWithClock(part, 'real'),
     // A Suspension that ends in half an hour has ended by a clock that is one hour ahead.
     suspend:
       part === 'controller'

@@ -53,12 +53,12 @@ const LATER = 'later';
 
 export async function runFault(
   fault: Fault,
-  bench: FaultFleet,
+  faultFleet: FaultFleet,
   { loadAfterFaultMs = DEFAULT_LOAD_AFTER_FAULT_MS }: { readonly loadAfterFaultMs?: number } = {},
 ): Promise<FaultResult> {
-  await fault.prepare?.(bench);
-  await bench.waitUntilReady(NODES);
-  const before = await bench.ledger();
+  await fault.prepare?.(faultFleet);
+  await faultFleet.waitUntilReady(NODES);
+  const before = await faultFleet.ledger();
   const steady = new SteadyClients();
   const limits = new LimitClients();
   const suspensions = new SuspensionClients();
@@ -67,7 +67,7 @@ export async function runFault(
     await steady.waitForEach(20);
     await suspensions.waitUntilServed(NODES);
     const { effectMs, allowedLossBytes, limitsHoldFrom } = await injectAndHeal(fault, {
-      bench,
+      faultFleet,
       steady,
       limits,
       suspensions,
@@ -75,11 +75,15 @@ export async function runFault(
     await steady.waitForEach(20);
     await setTimeout(loadAfterFaultMs);
     suspensions.expectServed();
-    await resumeLater(bench);
+    await resumeLater(faultFleet);
     await suspensions.waitUntilServed(NODES);
     await allStop();
     const end = performance.now();
-    const { ledger, differences } = await compareWithLedger(bench, { before, steady, mayDiffer: allowedLossBytes > 0 });
+    const { ledger, differences } = await compareWithLedger(faultFleet, {
+      before,
+      steady,
+      mayDiffer: allowedLossBytes > 0,
+    });
     const wire = sum(PROTOCOLS.map((protocol) => steady.bytesOf(protocol)));
     return {
       fault: fault.name,
@@ -103,12 +107,12 @@ export async function runFault(
     };
   } finally {
     await allStop();
-    await fault.restore?.(bench);
+    await fault.restore?.(faultFleet);
   }
 }
 
 interface Load {
-  readonly bench: FaultFleet;
+  readonly faultFleet: FaultFleet;
   readonly steady: SteadyClients;
   readonly limits: LimitClients;
   readonly suspensions: SuspensionClients;
@@ -116,7 +120,7 @@ interface Load {
 
 async function injectAndHeal(
   fault: Fault,
-  { bench, steady, limits, suspensions }: Load,
+  { faultFleet, steady, limits, suspensions }: Load,
 ): Promise<{ effectMs: number | undefined; allowedLossBytes: number; limitsHoldFrom: number }> {
   const { kills, stops, seconds, suspend } = fault;
   const killed = kills?.nodes ?? [];
@@ -124,20 +128,20 @@ async function injectAndHeal(
   const cuts = killed.map((node) => steady.cut(node));
   const endCuts = (): Promise<unknown> => Promise.all(cuts.map((cut) => steady.endCut(cut)));
   const healAt = performance.now() + seconds * 1_000;
-  await fault.inject(bench);
+  await fault.inject(faultFleet);
   traffic.close();
   const isRestarted = kills?.restartedBy === 'inject';
   if (isRestarted) await endCuts();
   await steady.waitForEach(5, { except: isRestarted ? [] : [...killed, ...(stops === undefined ? [] : [stops])] });
   const since = performance.now();
-  if (suspend.with === 'weir') await bench.fleet.weir('suspend', LATER, '--message', 'Suspended during a fault.');
-  else await suspendWithKubectl(bench, suspend.endsAfterMinutes);
+  if (suspend.with === 'weir') await faultFleet.fleet.weir('suspend', LATER, '--message', 'Suspended during a fault.');
+  else await suspendWithKubectl(faultFleet, suspend.endsAfterMinutes);
   // A proxy that starts reads the Suspensions before it serves clients.
   if (!isRestarted) suspensions.expectCutOff(killed);
   const effectMs = await suspensions.waitUntilCutOff(suspend.reaches, { since });
   await setTimeout(Math.max(0, healAt - performance.now()));
-  await fault.heal(bench);
-  await bench.waitUntilReady(NODES);
+  await fault.heal(faultFleet);
+  await faultFleet.waitUntilReady(NODES);
   await suspensions.waitUntilCutOff(NODES, { since });
   if (!isRestarted) await endCuts();
   for (const cut of cuts) limits.cut(cut);
@@ -216,7 +220,7 @@ class RecentTraffic {
  * the differences.
  */
 async function compareWithLedger(
-  bench: FaultFleet,
+  faultFleet: FaultFleet,
   {
     before,
     steady,
@@ -230,7 +234,7 @@ async function compareWithLedger(
   let ledger: Bytes = { sent: 0, received: 0 };
   let differences: readonly string[] = [];
   const compare = async (): Promise<void> => {
-    const now = await bench.ledger();
+    const now = await faultFleet.ledger();
     const counted = PROTOCOLS.map((protocol) => ({
       sent: now[protocol].sent - before[protocol].sent,
       received: now[protocol].received - before[protocol].received,

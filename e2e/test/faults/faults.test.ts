@@ -14,17 +14,17 @@ const requirement = {
 };
 
 describe('a fleet under load', { ...requirement, timeout: 2_700_000 }, () => {
-  let bench: FaultFleet;
+  let faultFleet: FaultFleet;
   const results: FaultResult[] = [];
   before(
     async () => {
-      bench = await startFaultFleet();
+      faultFleet = await startFaultFleet();
     },
     { timeout: 300_000 },
   );
   after(
     async () => {
-      await bench?.close();
+      await faultFleet?.close();
       if (results.length > 0) console.log(`\n${formatResults(results)}\n`);
       // UPDATE_GOLDEN=1 writes the results of a complete run into docs/reliability.md.
       if (process.env.UPDATE_GOLDEN === '1' && results.length === FAULTS.length)
@@ -35,13 +35,13 @@ describe('a fleet under load', { ...requirement, timeout: 2_700_000 }, () => {
 
   for (const fault of FAULTS) {
     test(`survives: ${fault.name}`, { timeout: 300_000 + fault.seconds * 1_000 }, async () => {
-      const result = await runFault(fault, bench).catch((error) => {
-        console.error(bench.fleet.output());
+      const result = await runFault(fault, faultFleet).catch((error) => {
+        console.error(faultFleet.fleet.output());
         throw error;
       });
       results.push(result);
       const findings = findingsFor(result);
-      if (findings.length > 0) console.error(bench.fleet.output());
+      if (findings.length > 0) console.error(faultFleet.fleet.output());
       assert.deepEqual(findings, []);
     });
   }

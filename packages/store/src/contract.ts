@@ -12,8 +12,8 @@ import type {
   Suspension,
   TablePosition,
 } from '@weir/model/data-plane';
+import type { CallStatistics } from './call-statistics.ts';
 import type { StoreError } from './errors.ts';
-import type { CallStatistics } from './redis/connection/call-statistics.ts';
 import type { Incarnation, UsageStore } from './usage-contract.ts';
 
 export type * from './usage-contract.ts';

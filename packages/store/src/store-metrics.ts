@@ -1,6 +1,6 @@
 import type { Metrics } from '@weir/runtime';
+import { CALL_BUCKETS_SECONDS } from './call-statistics.ts';
 import type { Store } from './contract.ts';
-import { CALL_BUCKETS_SECONDS } from './redis/connection/call-statistics.ts';
 
 /** Registers the metrics of a process about its store. `current` returns undefined until the store is open. */
 export function addStoreMetrics(

@@ -59,7 +59,7 @@ export interface SeriesQuery {
 }
 
 export interface SeriesPoint {
-  /** The begin of the point in whole minutes since the Unix epoch. */
+  /** The start of the point in whole minutes since the Unix epoch. */
   readonly minute: number;
   readonly counters: Counters;
 }
@@ -75,8 +75,8 @@ export type FlushResult =
  * The last seen cumulative counters of one Service and tenant in one incarnation. `flush` adds only the increase over these counters.
  *
  * A base of other Services (`otherServicesUid`) is the sum of the bases of several Services of one namespace. `flush` subtracts this sum
- * from the increases of the Services of this namespace and tenant in this incarnation until the sum is used up. When the proxy has reported in full, the
- * tenant's total is therefore the same as with single bases; only its distribution among these Services may differ.
+ * from the increases of the Services of this namespace and tenant in this incarnation until the sum is used up. When the proxy has reported
+ * in full, the tenant's total is therefore the same as with single bases; only its distribution among these Services may differ.
  */
 export interface UsageBase {
   readonly service: string;

@@ -170,13 +170,16 @@ function settingLines({ settings }: ServiceExplanation): string[] {
     ...(affinity.kind === 'client-ip'
       ? [`connections of a client go to the same endpoint for ${formatDuration(affinity.timeoutMs)}`]
       : []),
-    ...(accessLog === undefined ? [] : [accessLogLine(accessLog, settings.httpPorts !== undefined)]),
+    ...(accessLog === undefined ? [] : [accessLogLine(accessLog, settings)]),
   ];
 }
 
-function accessLogLine({ requestsPerMillion, hasQuery }: AccessLogSettings, hasHttp: boolean): string {
+function accessLogLine(
+  { requestsPerMillion, hasQuery }: AccessLogSettings,
+  { httpPorts }: { readonly httpPorts?: readonly number[] },
+): string {
   const share = requestsPerMillion === 1_000_000 ? 'all' : `${requestsPerMillion / 10_000}% of the`;
-  if (!hasHttp) return `access log of ${share} connections`;
+  if (httpPorts === undefined) return `access log of ${share} connections`;
   return `access log of ${share} requests, ${hasQuery === true ? 'with' : 'without'} query strings`;
 }
 

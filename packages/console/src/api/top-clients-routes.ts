@@ -23,21 +23,22 @@ export function topClientsRoutes(app: FastifyInstance, { watch, proxyAdmin }: Ro
       const { tenant } = request.params;
       refuseUnlessTenantVisible(request, watch, { scope: await scopeOf(request, watch), tenant });
       const { table, heartbeats } = watch.fleet();
-      if (![...entriesOf(table, 'tenant')].some(({ name }) => name === tenant)) throw unknownTenantError(tenant);
+      if (!entriesOf(table, 'tenant').some(({ name }) => name === tenant)) throw unknownTenantError(tenant);
       const proxies = proxiesOfTenant(table, heartbeats, tenant);
       const { clients, isOff, missing } = await readTopClients(proxies, tenant, proxyAdmin);
-      if (clients === undefined) throw isOff ? OFF() : noAnswerError(missing);
+      if (clients === undefined) throw isOff ? countingOffError() : noAnswerError(missing);
       const { since, bytes, connections } = clients;
       return { tenant, since: new Date(since).toISOString(), bytes, connections, missing };
     },
   );
 }
 
-const OFF = (): ApiError =>
-  new ApiError(
+function countingOffError(): ApiError {
+  return new ApiError(
     'NoTopClients',
     'the proxies do not count clients; the operator can set the chart value proxy.topClients (WEIR_TOP_CLIENTS)',
   );
+}
 
 function noAnswerError(missing: readonly { readonly node: string; readonly problem: string }[]): ApiError {
   const [first] = missing;

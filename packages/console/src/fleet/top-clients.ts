@@ -39,7 +39,7 @@ export async function readTopClients(
 
 /** Returns the proxies of the nodes that serve a Service of the tenant. */
 export function proxiesOfTenant(table: RoutingTable, heartbeats: readonly Heartbeat[], tenant: string): Heartbeat[] {
-  const services = [...entriesOf(table, 'service')].filter((service) => service.tenant === tenant);
+  const services = entriesOf(table, 'service').filter((service) => service.tenant === tenant);
   const nodes = new Set(services.flatMap((service) => service.nodes));
   return heartbeats.filter(({ node }) => nodes.has(node));
 }

@@ -24,7 +24,7 @@ export interface UsageSeriesItem {
 }
 
 export interface UsageSeriesPoint extends Counters {
-  /** The begin of the step as RFC 3339, UTC. */
+  /** The start of the step as RFC 3339, UTC. */
   readonly at: string;
 }
 
@@ -42,8 +42,8 @@ export interface SeriesSubject {
 
 /** The maximum number of points in one response: about 8 MB of JSON. */
 const MAX_POINTS_PER_RESPONSE = 50_000;
-/** How many series are read at the same time, so that other clients of the store need not wait for a long list. */
-const SERIES_AT_ONCE = 10;
+/** The maximum number of series that are read at the same time, so that other clients of the store need not wait for a long list. */
+const MAX_CONCURRENT_SERIES = 10;
 
 /** Plans the points of a response. Throws `ApiError` InvalidRequest if the query is invalid or the points are not kept so long. */
 export function seriesPlanFor(query: SeriesQuerystring, now: number): SeriesPlan {
@@ -67,8 +67,8 @@ export async function readUsageSeries(
       `${points} points for each of ${subjects.length} tenants are more than ${MAX_POINTS_PER_RESPONSE} points, the maximum of one response; name a tenant, use a longer step, or a later "since"`,
     );
   const items: UsageSeriesItem[] = [];
-  for (let from = 0; from < subjects.length; from += SERIES_AT_ONCE) {
-    const page = subjects.slice(from, from + SERIES_AT_ONCE);
+  for (let from = 0; from < subjects.length; from += MAX_CONCURRENT_SERIES) {
+    const page = subjects.slice(from, from + MAX_CONCURRENT_SERIES);
     items.push(...(await Promise.all(page.map((subject) => readItem(usage, subject, { plan, step })))));
   }
   return items;

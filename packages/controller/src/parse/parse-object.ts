@@ -20,15 +20,14 @@ export function parseObject<T extends object>(kind: string, raw: unknown, read: 
   const mistakes: string[] = [];
   const object = read(new Fields(raw, mistakes));
   if (mistakes.length === 0) return { object: Object.freeze(object), problems: [] };
-  return { object: undefined, problems: mistakeProblems(kind, raw, mistakes) };
+  return { object: undefined, problems: mistakeProblems(kind, raw, { mistakes }) };
 }
 
 /** Returns one error per mistake, without repetitions. */
 export function mistakeProblems(
   kind: string,
   raw: unknown,
-  mistakes: readonly string[],
-  code: Problem['code'] = 'InvalidObject',
+  { mistakes, code = 'InvalidObject' }: { readonly mistakes: readonly string[]; readonly code?: Problem['code'] },
 ): readonly Problem[] {
   const subject = subjectOfRaw(kind, raw);
   const all = [...new Set(mistakes)];

@@ -49,7 +49,7 @@ export function parseTenantPolicy(raw: unknown): ParseResult<TenantPolicyObject>
     ...readMeta(fields, { name: DNS_SUBDOMAIN, labels: false }),
     spec: readTenantPolicySpec(fields.object('spec'), (mistake) => ruleMistakes.push(mistake)),
   }));
-  const ruleProblems = mistakeProblems('TenantPolicy', raw, ruleMistakes, 'InvalidRule');
+  const ruleProblems = mistakeProblems('TenantPolicy', raw, { mistakes: ruleMistakes, code: 'InvalidRule' });
   if (result.object === undefined) return { object: undefined, problems: [...result.problems, ...ruleProblems] };
   const unused = unusedFieldProblems(subjectOfRaw('TenantPolicy', raw), new Fields(raw, []).object('spec'));
   return { object: result.object, problems: [...ruleProblems, ...unused] };

@@ -3,7 +3,7 @@ import { WEIR_API_VERSION } from '../kubernetes/kube-api.ts';
 import { type EventSubject, type EventToWrite, type EventWriter, eventNameFor } from '../status/event-writer.ts';
 import type { SourceSnapshot } from '../watch/source.ts';
 
-/** What a rule began or ended to do to a tenant. */
+/** The begin or the end of a rule's action on a tenant. */
 export interface RuleNotice {
   readonly event: RuleEvent;
   readonly tenant: Tenant;
@@ -19,7 +19,7 @@ const MAX_NOTIFIED_NAMESPACES = 20;
 /** The maximum number of notices that wait for the API server. Further notices are in the log only. */
 const MAX_WAITING_NOTICES = 200;
 
-/** Writes Events about rules: at the TenantPolicy, and at the namespaces in which the tenant has Services. */
+/** Writes Events about rules to the TenantPolicy, and to the namespaces in which the tenant has Services. */
 export class RuleEvents implements RuleReporter {
   readonly #events: Pick<EventWriter, 'write' | 'keepOnly'>;
   #waiting = 0;
@@ -74,7 +74,7 @@ export function ruleEventsFor(
     .filter(({ name }) => tenant.namespaces.includes(name) && withServices.has(name))
     .slice(0, MAX_NOTIFIED_NAMESPACES);
   return [
-    // Events about objects without a namespace belong into the namespace "default".
+    // Events about objects without a namespace belong in the namespace "default".
     ...(policy === undefined
       ? []
       : [

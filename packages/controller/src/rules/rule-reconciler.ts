@@ -74,7 +74,7 @@ interface RuleWithState {
   readonly state: RuleState;
 }
 
-/** How often in a row the Suspension of a rule must be missing until a user counts as having ended it, since a failover may lose it. */
+/** A Suspension that is missing in so many rounds in a row counts as ended by a user. In fewer rounds, a failover may have lost it. */
 const MAX_MISSING_ROUNDS = 2;
 
 /** Evaluates the rules of all tenants, suspends tenants, and provides the records with which the table throttles tenants. */
@@ -90,7 +90,7 @@ export class RuleReconciler {
     this.#options = options;
   }
 
-  /** What rules do to tenants. The same map until a rule begins or ends to act. */
+  /** The records of all tenants. Returns the same map until an action begins or ends. */
   get records(): RuleRecords {
     const table = this.#records === undefined ? this.#options.publishedTable() : undefined;
     if (table !== undefined) this.#records = recordsIn(table);
@@ -165,7 +165,7 @@ export class RuleReconciler {
         if (step.state.record !== state.record) round.isChanged = true;
         states.set(rule.name, { rule, state: step.state });
       }
-      // The rates of the time of the Suspension say nothing about what the clients do without the Suspension.
+      // The rates during the Suspension say nothing about the rates without the Suspension.
       const isReleased = events.some(({ kind }) => kind === 'released');
       round.tenants.set(tenant.name, { window: isReleased ? undefined : window, states });
       round.notices.push(...events.map((event) => ({ event, tenant })));
@@ -186,7 +186,7 @@ export class RuleReconciler {
     return known?.state ?? initialRuleState(record);
   }
 
-  /** Whether the Suspension of an acting rule has been missing for `MAX_MISSING_ROUNDS`, including this round. */
+  /** Reports whether the Suspension of an acting rule has been missing for `MAX_MISSING_ROUNDS`, including this round. */
   #isMissing(
     name: string,
     { suspensions, round }: { readonly suspensions: SuspensionState; readonly round: RuleRound },
@@ -200,7 +200,7 @@ export class RuleReconciler {
     for (const { event, tenant } of notices) {
       const { rule, action, metric, value, above, until } = event.record;
       const fields = { policy: tenant.policy, tenant: tenant.name, rule, action, metric, value, above, until };
-      this.#options.log.warn({ ...fields, event: event.kind }, 'a rule of a TenantPolicy began or ended to act');
+      this.#options.log.warn({ ...fields, event: event.kind }, 'the action of a rule of a TenantPolicy began or ended');
     }
   }
 }

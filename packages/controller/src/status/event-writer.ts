@@ -43,10 +43,10 @@ export class EventWriter {
   }
 
   /**
-   * Writes the new Events of a Service, persistent Events that were last written at least half an hour ago, and failed Events that
+   * Writes the new Events, persistent Events that were last written at least half an hour ago, and failed Events that
    * are still current and whose retry is due. Returns `retry-pending` if a failed Event is to be retried later.
    */
-  async write({ newEvents, persistentEvents, currentEvents }: ServiceEvents): Promise<'written' | 'retry-pending'> {
+  async write({ newEvents, persistentEvents, currentEvents }: EventsOfSubject): Promise<'written' | 'retry-pending'> {
     const isRenewalDue = ({ name }: EventToWrite): boolean =>
       this.#clock.monotonic() - (this.#writtenAtByName.get(name) ?? Number.NEGATIVE_INFINITY) >= EVENT_RENEWAL_MS;
     const names = new Set(newEvents.map(({ name }) => name));
@@ -139,11 +139,11 @@ export class EventWriter {
   }
 }
 
-/** The Events of one Service. */
-interface ServiceEvents {
+/** The Events of one Service, or about one notice of a rule. */
+interface EventsOfSubject {
   readonly newEvents: readonly EventToWrite[];
   readonly persistentEvents: readonly EventToWrite[];
-  /** All Events of the view, whether they have been written or not. */
+  /** Returns all Events that are current, whether they have been written or not. */
   readonly currentEvents: () => readonly EventToWrite[];
 }
 

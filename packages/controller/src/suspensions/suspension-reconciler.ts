@@ -46,8 +46,8 @@ export interface SuspensionReconcilerOptions {
 }
 
 /**
- * How many removals the store records. More removals are forgotten by another declaration, because each proxy reads all removals at each
- * change.
+ * The maximum number of removals that the store records. With more removals, the controller declares the list of suspensions complete
+ * again, and the store forgets the removals. Each proxy reads all recorded removals at each change.
  */
 const MAX_RECORDED_REMOVALS = 1_000;
 

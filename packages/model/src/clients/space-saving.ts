@@ -12,11 +12,11 @@ export interface TopClient {
   readonly error: number;
 }
 
-/** What a sketch knows. For all listed clients, `estimate` is at least `unlistedAtMost`. */
+/** The result of a sketch. For all listed clients, `estimate` is at least `unlistedAtMost`. */
 export interface TopClients {
   /** The amounts of all clients together. */
   readonly total: number;
-  /** No client that is missing in `clients` has a greater amount. */
+  /** The maximum amount of a client that is not in `clients`. */
   readonly unlistedAtMost: number;
   /** At most `MAX_TOP_CLIENTS`, the greatest estimate first. */
   readonly clients: readonly TopClient[];
@@ -51,13 +51,13 @@ export class ClientSketch {
       estimate: this.#estimates[index] as number,
       error: this.#errors[index] as number,
     }));
-    const unlistedAtMost = clients.length < MAX_TOP_CLIENTS ? 0 : (this.#estimates[this.#smallest()] as number);
+    const unlistedAtMost = clients.length < MAX_TOP_CLIENTS ? 0 : (this.#estimates[this.#indexOfSmallest()] as number);
     return { total: this.#total, unlistedAtMost, clients: clients.sort(byEstimate) };
   }
 
-  /** The new client may have had up to the smallest estimate before. */
+  /** Replaces the client with the smallest estimate. The true amount of the new client before is unknown, but at most this estimate. */
   #replaceSmallest(client: string, amount: number): void {
-    const index = this.#smallest();
+    const index = this.#indexOfSmallest();
     const smallest = this.#estimates[index] as number;
     this.#indexByClient.delete(this.#clients[index] as string);
     this.#indexByClient.set(client, index);
@@ -66,7 +66,7 @@ export class ClientSketch {
     this.#errors[index] = smallest;
   }
 
-  #smallest(): number {
+  #indexOfSmallest(): number {
     let smallest = 0;
     for (let index = 1; index < this.#estimates.length; index += 1)
       if ((this.#estimates[index] as number) < (this.#estimates[smallest] as number)) smallest = index;
@@ -80,23 +80,23 @@ export class ClientSketch {
  */
 export function mergeTopClients(results: readonly TopClients[]): TopClients {
   const total = results.reduce((sum, result) => sum + result.total, 0);
-  // A client that is missing in all results has at most this amount.
-  const missing = results.reduce((sum, { unlistedAtMost }) => sum + unlistedAtMost, 0);
+  // A client that no result lists has at most this amount.
+  const maxUnlisted = results.reduce((sum, { unlistedAtMost }) => sum + unlistedAtMost, 0);
   const merged = new Map<string, { client: string; estimate: number; error: number }>();
   for (const { clients, unlistedAtMost } of results) {
     for (const { client, estimate, error } of clients) {
-      const entry = merged.get(client) ?? { client, estimate: missing, error: missing };
-      // In this result the client is listed, so it does not count as missing here.
+      const entry = merged.get(client) ?? { client, estimate: maxUnlisted, error: maxUnlisted };
+      // This result lists the client, so its `unlistedAtMost` does not count for the client.
       entry.estimate += estimate - unlistedAtMost;
       entry.error += error - unlistedAtMost;
       merged.set(client, entry);
     }
   }
   const sorted = [...merged.values()].sort(byEstimate);
-  const first = sorted[MAX_TOP_CLIENTS];
+  const firstOmitted = sorted[MAX_TOP_CLIENTS];
   return {
     total,
-    unlistedAtMost: first === undefined ? missing : first.estimate,
+    unlistedAtMost: firstOmitted === undefined ? maxUnlisted : firstOmitted.estimate,
     clients: sorted.slice(0, MAX_TOP_CLIENTS),
   };
 }

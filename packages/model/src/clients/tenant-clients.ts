@@ -9,7 +9,7 @@ export interface TenantClients {
   readonly connections: TopClients;
 }
 
-/** Merges what several workers or proxies have counted. `since` is that of the first that began. */
+/** Merges what several workers or proxies have counted. `since` is the earliest of their times. */
 export function mergeTenantClients(parts: readonly [TenantClients, ...TenantClients[]]): TenantClients {
   return {
     since: Math.min(...parts.map(({ since }) => since)),

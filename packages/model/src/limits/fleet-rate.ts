@@ -52,15 +52,16 @@ export function rateBurstNs(ratePerSecond: number): bigint {
   return BigInt(Math.ceil((units / ratePerSecond) * SECOND_NS));
 }
 
-const NEWS_DIVISOR = 10;
-const NEWS_DEVIATIONS = 2;
+const MIN_CHANGE_DIVISOR = 10;
+/** A change by fewer standard deviations of a Poisson process may be chance. */
+const MIN_CHANGE_DEVIATIONS = 2;
 
 /**
- * Reports whether a demand differs so much from what the other members know, `told`, that the member should tell them at once: by more
- * than a tenth of the limit and more than chance explains.
+ * Reports whether a demand differs so much from `reported`, the demand of the member's last exchange, that the member should exchange its
+ * lease at once: by more than a tenth of the limit and more than chance explains.
  */
-export function isNews(demand: number, told: number, limit: number): boolean {
-  const known = Math.min(limit, told);
+export function hasDemandChanged(demand: number, reported: number, limit: number): boolean {
+  const known = Math.min(limit, reported);
   const change = Math.abs(Math.min(limit, demand) - known);
-  return change > Math.max(limit / NEWS_DIVISOR, NEWS_DEVIATIONS * Math.sqrt(known));
+  return change > Math.max(limit / MIN_CHANGE_DIVISOR, MIN_CHANGE_DEVIATIONS * Math.sqrt(known));
 }

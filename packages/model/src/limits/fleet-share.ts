@@ -84,8 +84,8 @@ export interface LeaseState {
   readonly share: number;
   readonly wanted: number;
   readonly held: number;
-  /** Whether the member needs clearly more or less than the other members know. */
-  readonly hasNews: boolean;
+  /** Whether the member needs clearly more or less than it reported at its last exchange. */
+  readonly hasDemandChanged: boolean;
 }
 
 const MAX_INTERVAL_MS = 2_000;
@@ -99,13 +99,13 @@ const CALM_SETTLED_PART = 0.1;
 const MAX_FREQUENT_MEMBERS = 20;
 
 /**
- * Returns after how many milliseconds a member exchanges the lease again: 20 times per second while the lease is not settled or the member
- * has news, 10 times per second if more than 80 % of the limit are needed, otherwise once per second. With more than 20 members the interval grows in proportion
- * to their number, to at most 2 seconds.
+ * Returns after how many milliseconds a member exchanges the lease again: 20 times per second while the lease is not settled or after the
+ * demand has changed, 10 times per second if more than 80 % of the limit are needed, otherwise once per second. With more than 20 members
+ * the interval grows in proportion to their number, to at most 2 seconds.
  */
 export function exchangeIntervalMs(lease: LeaseState): number {
   const isTight = sum(lease.claims.map(({ demand }) => demand)) > TIGHT_PART * lease.limit;
-  const isUnsettled = lease.hasNews || !isSettled(lease, isTight ? SETTLED_PART : CALM_SETTLED_PART);
+  const isUnsettled = lease.hasDemandChanged || !isSettled(lease, isTight ? SETTLED_PART : CALM_SETTLED_PART);
   const intervalMs = isUnsettled ? UNSETTLED_INTERVAL_MS : isTight ? TIGHT_INTERVAL_MS : CALM_INTERVAL_MS;
   return Math.min(MAX_INTERVAL_MS, intervalMs * Math.max(1, lease.claims.length / MAX_FREQUENT_MEMBERS));
 }

@@ -17,7 +17,7 @@ export interface LedgerReading {
 /** The consecutive readings of the last seconds. */
 export interface RateWindow {
   readonly last: LedgerReading;
-  /** The usage since the begin of the window, at most `MAX_POINTS` points, ascending. */
+  /** The usage since the start of the window, at most `MAX_POINTS` points, ascending. */
   readonly points: readonly { readonly at: number; readonly usage: Counters }[];
 }
 

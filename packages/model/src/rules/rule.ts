@@ -29,12 +29,12 @@ export type RuleMetric = (typeof RULE_METRICS)[number];
 export const RULE_ACTIONS = ['Notify', 'Throttle', 'Suspend'] as const;
 export type RuleAction = (typeof RULE_ACTIONS)[number];
 
-/** The maximum number of rules of one policy. Bounds what the controller keeps for each tenant. */
+/** The maximum number of rules of one policy. Bounds the memory of the controller for each tenant. */
 export const MAX_RULES = 32;
 
 /**
- * That a rule acts on a tenant. The routing table holds the record in the entry of the tenant, so that a new leader continues what the
- * rule does, and consoles show it.
+ * Records that a rule acts on a tenant. The routing table holds the record in the entry of the tenant, so that a new leader continues the
+ * action, and consoles show the action.
  */
 export interface RuleRecord extends Pick<Rule, 'metric' | 'above' | 'action'> {
   /** The name of the rule. */
@@ -76,7 +76,7 @@ export function withThrottles(limits: TenantLimits, records: readonly RuleRecord
   return Object.keys(lowered).length === 0 ? limits : { ...limits, ...lowered };
 }
 
-/** Whether a record is of this rule as the policy has it now. A rule that was changed since begins anew. */
+/** Reports whether a record is of this version of a rule. A rule that was changed begins anew. */
 export function isRecordOf(record: RuleRecord, rule: Rule): boolean {
   return (
     record.rule === rule.name &&

@@ -10,7 +10,7 @@ export interface RuleState {
   readonly aboveSince: number | undefined;
   /** Since when all samples have been low enough to end the action; else undefined. */
   readonly belowSince: number | undefined;
-  /** Whether a sample since the begin of the action was at or below the threshold. */
+  /** Whether a sample since the start of the action was at or below the threshold. */
   readonly wasBelow: boolean;
 }
 

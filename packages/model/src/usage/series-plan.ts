@@ -41,7 +41,7 @@ export interface SeriesPlan {
   readonly kind: 'plan';
   readonly length: SeriesLength;
   readonly stepMinutes: number;
-  /** The begin of the first point. */
+  /** The start of the first point. */
   readonly from: number;
   /** The end of the last point. */
   readonly until: number;
@@ -85,7 +85,7 @@ export function pointCountOf({ from, until, stepMinutes }: SeriesPlan): number {
 }
 
 /**
- * Adds up points (`minute` is the begin in whole minutes since the epoch) by the steps of a plan. Returns all steps, ascending. A step
+ * Adds up points (`minute` is the start in whole minutes since the epoch) by the steps of a plan. Returns all steps, ascending. A step
  * without usage has zero counters.
  */
 export function pointsByStep(

@@ -8,6 +8,8 @@ import type { UsageRow } from '../usage/report.ts';
 /** How much of `trafficPerMonth` a tenant has used. Each level is reported once a month. */
 export type TrafficLevel = 'below' | '80%' | '100%';
 
+const HIGH_TRAFFIC_SHARE = 0.8;
+
 /** Returns the level of each tenant that has a limit `trafficPerMonth`. `rows` is the usage of the current month. */
 export function trafficLevels(
   tenants: readonly Pick<TenantEntry, 'name' | 'limits'>[],
@@ -24,7 +26,7 @@ export function trafficLevels(
 export function trafficLevelOf({ trafficPerMonth: limit }: TenantLimits, bytes: number): TrafficLevel {
   if (limit === undefined) return 'below';
   if (bytes >= limit) return '100%';
-  return bytes >= limit * 0.8 ? '80%' : 'below';
+  return bytes >= limit * HIGH_TRAFFIC_SHARE ? '80%' : 'below';
 }
 
 /**
@@ -57,6 +59,6 @@ export function trafficMessage(
   const reached =
     level === '100%'
       ? `has used up its trafficPerMonth of ${limit} bytes (100 %)`
-      : `has used at least ${Math.ceil(limit * 0.8)} bytes (80 %) of its trafficPerMonth of ${limit} bytes`;
+      : `has used at least ${Math.ceil(limit * HIGH_TRAFFIC_SHARE)} bytes (80 %) of its trafficPerMonth of ${limit} bytes`;
   return `tenant "${name}" ${reached}; its Services are still served, unless a rule of the policy acts; the count starts again at ${timestampOf(startOfNextMonth(now))}; ask for a higher limit in ${policyText(policy)}`;
 }

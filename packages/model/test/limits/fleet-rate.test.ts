@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { isNews, maxUnitsPerSecond, meanRate, rateBurstNs, type ShareClaim, takeWithinRate } from '@weir/model';
+import {
+  hasDemandChanged,
+  maxUnitsPerSecond,
+  meanRate,
+  rateBurstNs,
+  type ShareClaim,
+  takeWithinRate,
+} from '@weir/model';
 import fc from 'fast-check';
 
 describe('a rate', () => {
@@ -72,10 +79,10 @@ describe('the mean rate of a member', () => {
 });
 
 test('a demand is news if it has changed by more than a tenth of the limit and more than chance explains', () => {
-  assert.equal(isNews(48, 36, 1_000), false, 'a small part of the limit');
-  assert.equal(isNews(48, 36, 60), false, 'may be chance');
-  assert.equal(isNews(50, 36, 60), true);
-  assert.equal(isNews(300, 200, 60), false, 'both above the limit');
+  assert.equal(hasDemandChanged(48, 36, 1_000), false, 'a small part of the limit');
+  assert.equal(hasDemandChanged(48, 36, 60), false, 'may be chance');
+  assert.equal(hasDemandChanged(50, 36, 60), true);
+  assert.equal(hasDemandChanged(300, 200, 60), false, 'both above the limit');
 });
 
 function claim(demand: number, used: number): ShareClaim {

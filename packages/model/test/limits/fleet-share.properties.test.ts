@@ -143,14 +143,14 @@ describe('the shares of a limit', () => {
 
 test('a lease is exchanged every second, more often if tight or unsettled, less often with many members', () => {
   const claims = (count: number, demand: number): ShareClaim[] => Array.from({ length: count }, () => claim(demand));
-  const settled = { limit: 100, share: 25, wanted: 26, held: 25, hasNews: false };
+  const settled = { limit: 100, share: 25, wanted: 26, held: 25, hasDemandChanged: false };
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20) }), 1_000);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 21) }), 100);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), wanted: 36 }), 50);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), held: 36 }), 50);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), held: 35 }), 1_000);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 21), held: 28 }), 50);
-  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), hasNews: true }), 50);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), hasDemandChanged: true }), 50);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(40, 21) }), 200);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(30, 1) }), 1_500);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(1_000, 0) }), 2_000);

@@ -25,14 +25,24 @@ const rules: fc.Arbitrary<Rule> = fc.record({
   durationMs: fc.constantFrom(null, 20_000, 120_000),
 });
 
-/** Samples every five seconds: a value, or undefined if no fresh value is known; and whether a user ends a Suspension. */
-const samples = fc.array(
-  fc.record({
-    value: fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined, freq: 6 }),
-    isReleased: fc.integer({ min: 0, max: 9 }).map((each) => each === 0),
-  }),
-  { minLength: 1, maxLength: 60 },
-);
+/**
+ * Samples every five seconds: a value, or undefined if no fresh value is known; and whether a user ends a Suspension. Values repeat, because
+ * independent values are almost never low for a whole minute, which ends an action.
+ */
+const samples = fc
+  .array(
+    fc.record({
+      value: fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined, freq: 6 }),
+      isReleased: fc.integer({ min: 0, max: 9 }).map((each) => each === 0),
+      count: fc.integer({ min: 1, max: 16 }),
+    }),
+    { minLength: 1, maxLength: 12 },
+  )
+  .map((runs) =>
+    runs.flatMap(({ value, isReleased, count }) =>
+      Array.from({ length: count }, (_, index) => ({ value, isReleased: isReleased && index === 0 })),
+    ),
+  );
 
 interface Moment {
   readonly at: number;
@@ -124,6 +134,7 @@ describe('a rule', () => {
           assert.ok(covered.every(({ value }) => value !== undefined && value < rule.above * CALM_SHARE));
         }
       }),
+      { numRuns: 400 },
     );
   });
 

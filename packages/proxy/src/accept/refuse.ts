@@ -24,13 +24,13 @@ export interface RefusedConnection {
   readonly outcome: Outcome;
   readonly info: DownstreamInfo;
   readonly accessLog: AccessLog;
-  /** What was received and sent before the refusal; absent for nothing. */
+  /** The bytes that were received and sent before the refusal; absent for none. */
   readonly bytes?: Pick<EndedConnection, 'receivedBytes' | 'sentBytes'>;
 }
 
 /**
- * Logs a connection that is not relayed. Must be called before the connection is closed, because the kernel gives no
- * address afterwards. Callers ask `hasAccessLog` first, so that a Service without a log costs nothing.
+ * Logs a connection that is not relayed. Must be called before the connection is closed, because the kernel gives no address
+ * afterwards. To be called only if `hasAccessLog` returns true, so that a Service without a log costs nothing.
  */
 export function logRefusal(service: CountedSessions, { outcome, info, accessLog, bytes }: RefusedConnection): void {
   const { client, destination, acceptedAt } = info;
@@ -39,7 +39,7 @@ export function logRefusal(service: CountedSessions, { outcome, info, accessLog,
   accessLog.refuseConnection({ ...NOTHING_RELAYED, ...bytes, ...common }, service);
 }
 
-/** Logs a client that has left an HTTP port before its first request. */
+/** Logs a client that has left an HTTP port before its first request, if the Service has an access log. */
 export function logWithoutRequest(
   { upstream, info }: { readonly upstream: Upstream; readonly info: DownstreamInfo },
   accessLog: AccessLog,

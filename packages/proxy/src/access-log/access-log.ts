@@ -19,8 +19,8 @@ const SECOND_MS = 1_000;
 /** Enough for a line whose texts have their maximum lengths and consist of escapes of six bytes. */
 const LINE_BYTES = 32_768;
 /**
- * How many refused connections of a Service each worker logs per second. The others count as dropped, because refusing a
- * connection costs less than a line.
+ * The maximum number of refused connections of a Service that each worker logs per second. Further refused connections count
+ * as dropped lines, because refusing a connection costs less than writing a line.
  */
 const MAX_REFUSALS_PER_SECOND = 50;
 
@@ -213,7 +213,7 @@ interface ServiceNames {
   readonly members: Uint8Array;
   readonly tenant: string;
   readonly service: string;
-  /** How many connections were refused in the last second with a refusal. */
+  /** The last second in which a connection was refused, and the number of connections that were refused in this second. */
   refusalSecond: number;
   refusals: number;
 }

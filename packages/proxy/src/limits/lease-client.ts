@@ -156,7 +156,7 @@ export class LeaseClient {
   get savedShares(): SavedShares | undefined {
     if (!this.#hasExchanged) return undefined;
     const saved = this.#savedShares;
-    const shares = new Map([...this.#leases()].map(({ lease }) => [leaseKey(lease.name), lease.share.share]));
+    const shares = new Map([...this.#leases()].map(({ lease }) => [leaseKey(lease.name), lease.limitShare.share]));
     const isSame = saved?.size === shares.size && [...shares].every(([key, share]) => saved.get(key) === share);
     if (!isSame) this.#savedShares = shares;
     return this.#savedShares;
@@ -166,7 +166,7 @@ export class LeaseClient {
   *tenantShares(): Iterable<{ readonly tenant: string; readonly resource: LeasedResource; readonly share: number }> {
     for (const { lease } of this.#leases()) {
       const { owner, resource } = lease.name;
-      const share = this.#isForbidden ? lease.limit : Math.min(lease.limit, lease.share.share);
+      const share = this.#isForbidden ? lease.limit : Math.min(lease.limit, lease.limitShare.share);
       if (owner.kind === 'tenant') yield { tenant: owner.name, resource, share };
     }
   }
@@ -269,7 +269,7 @@ export class LeaseClient {
   }
 
   #writeShare(row: number, lease: Lease): void {
-    const share = this.#isForbidden ? WHOLE_LIMIT : lease.share;
+    const share = this.#isForbidden ? WHOLE_LIMIT : lease.limitShare;
     this.#options.registry.setShare(row, lease.name.resource, share);
   }
 

@@ -1,6 +1,6 @@
 import {
   exchangeIntervalMs,
-  isNews,
+  hasDemandChanged,
   isRate,
   maxUnitsPerSecond,
   meanRate,
@@ -39,7 +39,7 @@ export class Lease {
   #others: Pick<ShareQuestion, 'others' | 'rank'> = { others: [], rank: 0 };
   #claim: ShareClaim = { demand: 0, weight: 1, floor: 0, used: 0 };
   /** The demand of the last exchange, which the other members know. */
-  #toldDemand = 0;
+  #reportedDemand = 0;
   #wanted: number;
   #used = 0;
   #hasGrant = false;
@@ -54,7 +54,7 @@ export class Lease {
   }
 
   /** What this proxy may use of the limit. */
-  get share(): LimitShare {
+  get limitShare(): LimitShare {
     if (!isRate(this.name.resource)) return { share: this.#share };
     return { share: this.#share, meanRate: meanRate({ limit: this.limit, others: this.#others.others }) };
   }
@@ -87,7 +87,7 @@ export class Lease {
       share: this.#share,
       wanted: this.#wanted,
       held: this.#lastHeld,
-      hasNews: isRate(this.name.resource) && isNews(this.#claim.demand, this.#toldDemand, limit),
+      hasDemandChanged: isRate(this.name.resource) && hasDemandChanged(this.#claim.demand, this.#reportedDemand, limit),
     });
     return now - this.#exchangedAt >= Math.min(interval, MAX_EXCHANGE_INTERVAL_MS);
   }
@@ -103,7 +103,7 @@ export class Lease {
    */
   request({ now, mayLower, applyShare }: RequestOptions): LeaseRequest {
     this.#exchangedAt = now;
-    this.#toldDemand = this.#claim.demand;
+    this.#reportedDemand = this.#claim.demand;
     if (!mayLower) this.#wanted = Math.max(this.#wanted, this.#share);
     if (this.#wanted < this.#share) {
       this.#share = this.#wanted;

@@ -220,12 +220,16 @@ export function configureLimiter(
     if (from === to) continue;
     const burstNs = firstBucket < FIRST_RATE_PAID_UNTIL_FIELD ? BYTES_BURST_NS : rateBurstNs(from);
     for (let bucket = 0; bucket < buckets; bucket += 1)
-      rescale(state, row, firstBucket + bucket, { from, to, now, burstNs });
+      rescaleBucket(state, { row, field: firstBucket + bucket }, { from, to, now, burstNs });
     state.setLimit(row, limitField, to);
   }
 }
 
-function rescale(state: LimiterState, row: number, field: number, change: RateChange): void {
+function rescaleBucket(
+  state: LimiterState,
+  { row, field }: { readonly row: number; readonly field: number },
+  change: RateChange,
+): void {
   for (;;) {
     const read = state.paidUntil(row, field);
     const next = rescalePaidUntil(read, change);

@@ -114,6 +114,8 @@ export type RequestRefusal = (typeof REQUEST_REFUSALS)[number];
 
 /** How a connection ended. Every connection ends with exactly one outcome, and the outcome is counted. */
 export type Outcome = (typeof REFUSAL_OUTCOMES)[number] | (typeof OTHER_OUTCOMES)[number];
+export const OUTCOMES: readonly Outcome[] = [...REFUSAL_OUTCOMES, ...OTHER_OUTCOMES];
+
 /** The first request of an HTTP connection. `late`: the client was too slow. `invalid`: a request that was answered and refused. */
 export type FirstRequest = 'missing' | 'late' | 'invalid' | 'valid';
 
@@ -129,9 +131,7 @@ export function outcomeOfHttp(outcome: Outcome, first: FirstRequest): Outcome {
 const ENDS_OF_CLIENTS: ReadonlySet<Outcome> = new Set(['completed', 'reset-by-client', 'idle-timeout']);
 const REFUSALS: ReadonlySet<string> = new Set(REFUSAL_OUTCOMES);
 
-/** Whether `weir_service_refused_total` counts the outcome. */
+/** Reports whether `weir_service_refused_total` counts the outcome. */
 export function isRefusal(outcome: Outcome): boolean {
   return REFUSALS.has(outcome);
 }
-
-export const OUTCOMES: readonly Outcome[] = [...REFUSAL_OUTCOMES, ...OTHER_OUTCOMES];

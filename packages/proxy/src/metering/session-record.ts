@@ -1,12 +1,12 @@
-// What one session counts for itself, beside the counters of its Service. Only a session has a record that is logged, or whose
-// client is counted among the top clients.
+// Counts the bytes of one session, in addition to the counters of its Service. A session has a record only if the session is
+// logged, or if its client is counted among the top clients.
 import type { Client, ServiceEntry } from '@weir/model/data-plane';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { ServiceSessions } from '../relay/service-sessions.ts';
 import type { RelayContext } from '../relay/session.ts';
 import { clientNameFor, type TopClientsCounter } from './top-clients-counter.ts';
 
-/** An open session adds its bytes to its client each time it has relayed this many. */
+/** An open session adds its bytes to its client each time when the session has relayed so many bytes. */
 const MAX_UNCOUNTED_BYTES = 1_048_576;
 
 export type RecordContext = Pick<RelayContext, 'accessLog' | 'topClients'>;
@@ -77,8 +77,8 @@ export function startRecord(
 }
 
 /**
- * Returns the record of a session whose requests are logged, and not the session. Only counts the connection and returns
- * undefined if the session does not count its bytes.
+ * Returns the record of an HTTP session, of which the requests are logged and not the session. If the session does not count
+ * its bytes, only counts the connection, and returns undefined.
  */
 export function startClientRecord(
   { accessLog, topClients }: RecordContext,

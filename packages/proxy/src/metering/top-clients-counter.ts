@@ -10,7 +10,7 @@ import {
 
 /** The counts are those of the present window and of the window before. All proxies begin their windows at the same time. */
 const WINDOW_MS = 300_000;
-/** The tenants that are counted in a window: those that come first. Each takes at most about 50 KB. */
+/** The maximum number of tenants that are counted in a window. A tenant takes at most about 50 KB. */
 const MAX_TENANTS = 256;
 
 interface Sketches {
@@ -33,7 +33,7 @@ export class TopClientsCounter {
 
   /** Adds bytes or connections of a client to the tenant of the Service. `client` is from `clientNameFor`. */
   add(kind: keyof Sketches, { tenant, uid }: ServiceEntry, { client, amount }: ClientAmount): void {
-    this.#turn();
+    this.#advanceWindow();
     const name = tenant ?? uid;
     let sketches = this.#present.get(name);
     if (sketches === undefined) {
@@ -45,12 +45,12 @@ export class TopClientsCounter {
   }
 
   resultFor(tenant: string): TenantClients {
-    this.#turn();
+    this.#advanceWindow();
     const since = (this.#window - 1) * WINDOW_MS;
     return mergeTenantClients([resultOf(this.#before.get(tenant), since), resultOf(this.#present.get(tenant), since)]);
   }
 
-  #turn(): void {
+  #advanceWindow(): void {
     const window = Math.floor(this.#wallClock() / WINDOW_MS);
     if (window === this.#window) return;
     this.#before = window === this.#window + 1 ? this.#present : new Map();

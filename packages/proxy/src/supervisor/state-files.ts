@@ -167,7 +167,7 @@ export class StateSaver {
 
   async #writeSuspensions(): Promise<void> {
     const { files, suspensions } = this.#options;
-    await this.#logFailure('suspensions', async () => {
+    await this.#writeOrLogFailure('suspensions', async () => {
       // The suspensions may change while they are written.
       for (
         let known = suspensions();
@@ -183,7 +183,7 @@ export class StateSaver {
   async #writeTableAndShares(): Promise<void> {
     const { files, clock, table, shares } = this.#options;
     const startedAt = clock.monotonic();
-    await this.#logFailure('table', async () => {
+    await this.#writeOrLogFailure('table', async () => {
       const placed = table();
       if (placed !== undefined && placed.position !== this.#writtenPosition) {
         await files.writeTable(placed);
@@ -198,7 +198,7 @@ export class StateSaver {
     this.#nextAt = clock.monotonic() + (clock.monotonic() - startedAt) * WRITE_TIME_DIVISOR;
   }
 
-  async #logFailure(what: 'suspensions' | 'table', write: () => Promise<void>): Promise<void> {
+  async #writeOrLogFailure(what: 'suspensions' | 'table', write: () => Promise<void>): Promise<void> {
     try {
       await write();
       this.#failedWrites.delete(what);

@@ -141,7 +141,7 @@ function reportOf(counters: Counters): ReturnType<typeof report> {
   return { ...rest, slots: slots.map((slot) => ({ ...slot, points: [{ minute: NOW, counters }] })) };
 }
 
-/** Returns the begin and the received bytes of all points of a series. */
+/** Returns the start and the received bytes of all points of a series. */
 async function received(
   usage: UsageStore,
   query: Omit<SeriesQuery, 'from' | 'until'>,

@@ -97,11 +97,13 @@ describe('two fleets in one Redis', requireProgram('redis'), () => {
   });
 
   test('do not permit a user of one fleet to read, write or list anything of the other', async (t) => {
+    const keysOfOther = await admin.keys('weir:{weir-2}:*');
+    assert.notEqual(keysOfOther.length, 0);
     for (const user of USERS) {
       const client = new Redis(server.url, { username: `${user}.weir`, password: 'PASSWORD' });
       t.after(() => client.disconnect());
-      assert.ok((await client.exists('weir:{weir}:meta')) >= 0);
-      for (const key of await admin.keys('weir:{weir-2}:*')) {
+      assert.equal(await client.exists('weir:{weir}:meta'), 1);
+      for (const key of keysOfOther) {
         for (const [command, ...args] of [
           ['EXISTS', key],
           ['DUMP', key],

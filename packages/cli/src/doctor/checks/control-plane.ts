@@ -140,8 +140,8 @@ export function redisEviction({ redis }: Facts): CheckResult {
 }
 
 const MEBIBYTE = 2 ** 20;
-/** Above this share of maxmemory doctor warns, because the append-only file's rewrite and the ledger need some space. */
-const NEARLY_FULL = 0.8;
+/** The check warns above this share of maxmemory, because a rewrite of the append-only file and the ledger need some space. */
+const MAX_MEMORY_SHARE = 0.8;
 
 export function redisMemory({ redis }: Facts): CheckResult {
   if (redis.kind === 'unknown') return notChecked(REDIS_UNAVAILABLE);
@@ -151,7 +151,7 @@ export function redisMemory({ redis }: Facts): CheckResult {
   const text = `${usedText} of its maxmemory of ${Math.round(max / MEBIBYTE)} MiB`;
   if (used >= max)
     return error(`${text}, so changes and usage wait, while traffic and cut-offs continue; raise maxmemory`);
-  return used > NEARLY_FULL * max ? warning(`${text}; raise maxmemory before Redis is full`) : ok(text);
+  return used > MAX_MEMORY_SHARE * max ? warning(`${text}; raise maxmemory before Redis is full`) : ok(text);
 }
 
 const APPENDONLY_HINT = 'set appendonly yes';

@@ -56,7 +56,7 @@ export function withFieldChecks<K extends ManifestKind>(
   const schema = SCHEMAS[kind];
   if (schema !== undefined) collectUnknownFields(raw, schema, { path: '', mistakes });
   const named = { ...raw, metadata: { name, namespace } };
-  const problems = [...result.problems, ...(mistakes.length > 0 ? mistakeProblems(kind, named, mistakes) : [])];
+  const problems = [...result.problems, ...(mistakes.length > 0 ? mistakeProblems(kind, named, { mistakes }) : [])];
   if (mistakes.length > 0) return { object: undefined, problems };
   if (kind === 'Service')
     problems.push(...foreignSettings(raw, subjectFor(kind, { namespace: namespace ?? '', name })));

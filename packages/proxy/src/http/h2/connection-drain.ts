@@ -5,14 +5,20 @@ import type { StreamTable } from './stream-table.ts';
 /** The payload of the PING that finds out when the peer has seen GOAWAY. */
 const DRAIN_PING: Uint8Array = new TextEncoder().encode('draining');
 
-/** The end of an HTTP/2 connection by GOAWAY: the open streams may end. A server also serves the requests that are on their way. */
+export interface ConnectionDrainOptions {
+  readonly isServer: boolean;
+  readonly streams: StreamTable;
+  readonly output: FrameOutput;
+}
+
+/** Drains an HTTP/2 connection: sends GOAWAY, and lets the open streams end. A server also serves the requests that are on their way. */
 export class ConnectionDrain {
   readonly #isServer: boolean;
   readonly #streams: StreamTable;
   readonly #output: FrameOutput;
   #hasBegun = false;
 
-  constructor(isServer: boolean, streams: StreamTable, output: FrameOutput) {
+  constructor({ isServer, streams, output }: ConnectionDrainOptions) {
     this.#isServer = isServer;
     this.#streams = streams;
     this.#output = output;

@@ -60,7 +60,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     this.#data = new DataReceiver(isServer, this, this.#streams, this.#limits, this.#output);
     this.#sender = new DataSender(this, this.#streams, this.#output);
     this.#earlyEnds = new EarlyEnds(this.#streams, this.#output);
-    this.#drain = new ConnectionDrain(isServer, this.#streams, this.#output);
+    this.#drain = new ConnectionDrain({ isServer, streams: this.#streams, output: this.#output });
   }
 
   /** The number of open streams. */

@@ -44,8 +44,8 @@ export function linkAddresses<const T extends Definitions>(
 
 /**
  * Returns a function with one argument that may call a callback of this thread. Declared with nine arguments, because Node.js calls
- * functions with more than eight through libffi. V8 calls the others directly, as functions that do not enter JavaScript again. The supervisor does
- * not terminate this thread during a call.
+ * functions with more than eight through libffi. V8 calls the others directly, as functions that do not enter JavaScript again. The
+ * supervisor does not terminate this thread during a call.
  */
 export function linkCallingBack(name: string): (argument: bigint) => number {
   const functions = linkReturning('int32', { [name]: 9 }) as unknown as Record<string, (...all: bigint[]) => number>;

@@ -1,8 +1,8 @@
 import { backoffMs, type Clock, errorMessage, formatHostPort, type HostPort, type Logger } from '@weir/runtime';
 import { Redis } from 'ioredis';
+import { CallStatistics } from '../../call-statistics.ts';
 import { ConnectionStatus } from '../../connection-status.ts';
 import { StoreError } from '../../errors.ts';
-import { type CallName, CallStatistics, type StorePart } from './call-statistics.ts';
 import { createShortLivedClient, redisOptionsFor } from './client-options.ts';
 import { createServerFinder } from './find-server.ts';
 import { isProgrammingError, isServerReplaced, storeErrorFor } from './redis-errors.ts';
@@ -20,6 +20,12 @@ export interface RedisConnectionOptions {
   /** The timeout of a call. */
   readonly timeoutMs: number;
 }
+
+/** The parts of the store that send plain commands. The commands of one part are measured together. */
+type StorePart = 'table' | 'heartbeats' | 'usage' | 'suspensions' | 'leases';
+
+/** What is measured as one kind of call: a Lua script, or the plain commands of one part of the store. */
+type CallName = ScriptName | StorePart;
 
 /** The connection as one part of the store uses it. */
 export interface RedisCalls {

@@ -1,12 +1,5 @@
 import type { HistogramSample, Sample } from '@weir/runtime';
-import type { StoreErrorCode } from '../../errors.ts';
-import type { ScriptName } from './scripts.ts';
-
-/** The parts of the store that send plain commands. The commands of one part are measured together. */
-export type StorePart = 'table' | 'heartbeats' | 'usage' | 'suspensions' | 'leases';
-
-/** What is measured as one kind of call: a Lua script, or the plain commands of one part of the store. */
-export type CallName = ScriptName | StorePart;
+import type { StoreErrorCode } from './errors.ts';
 
 /** Upper bounds of the buckets. A call fails after 2 s. */
 export const CALL_BUCKETS_SECONDS: readonly number[] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2];
@@ -15,12 +8,15 @@ const ERROR_CODES = ['AWAY', 'REFUSED'] as const satisfies readonly StoreErrorCo
 
 /** Counts and times the calls of one process to Redis. Calls that block until something changes are not included. */
 export class CallStatistics {
-  readonly #durations = new Map<CallName, { readonly counts: number[]; sum: number }>();
+  readonly #durations = new Map<string, { readonly counts: number[]; sum: number }>();
   readonly #errors = new Map<StoreErrorCode, number>(ERROR_CODES.map((code) => [code, 0]));
   #reconnects = 0;
 
-  /** Records a call that took `ms` milliseconds until its reply or failure. `error` is the code of the failure. */
-  record(call: CallName, ms: number, error?: StoreErrorCode): void {
+  /**
+   * Records a call that took `ms` milliseconds until its reply or failure. Calls with the same name are measured together. `error` is the
+   * code of the failure.
+   */
+  record(call: string, ms: number, error?: StoreErrorCode): void {
     let known = this.#durations.get(call);
     if (known === undefined) {
       known = { counts: new Array(CALL_BUCKETS_SECONDS.length + 1).fill(0), sum: 0 };
