@@ -120,9 +120,9 @@ describe('two fleets in one Redis', requireProgram('redis'), () => {
         await assert.rejects(client.call(name, ...args), /NOPERM/, `${user}: ${command}`);
       }
     }
-    const stranger = await open('weir-2', 'weir-controller.weir');
-    t.after(() => stranger.close());
-    await assert.rejects(stranger.table.meta(), { code: 'REFUSED', message: /extend the ACL of the user/ });
+    const foreignClient = await open('weir-2', 'weir-controller.weir');
+    t.after(() => foreignClient.close());
+    await assert.rejects(foreignClient.table.meta(), { code: 'REFUSED', message: /extend the ACL of the user/ });
   });
 
   /** Returns all keys of a fleet except the heartbeats, which expire, with their content. */
