@@ -267,7 +267,7 @@ export function findingsFor({ failures, suspension, limits, ...result }: FaultRe
     ...(limits.maxPerSecond <= 1.1 * RATE_LIMIT
       ? []
       : [`${limits.maxPerSecond} connections were admitted in a second, but the limit is ${RATE_LIMIT}`]),
-    ...(limits.maxPerTenSeconds <= 10.5 * RATE_LIMIT
+    ...(limits.maxPerTenSeconds <= MAX_PER_TEN_SECONDS
       ? []
       : [`${limits.maxPerTenSeconds} connections were admitted in 10 s, but the limit is ${RATE_LIMIT} per second`]),
     ...(limits.longestWithoutAdmissionMs <= MAX_WITHOUT_ADMISSION_MS
@@ -276,5 +276,7 @@ export function findingsFor({ failures, suspension, limits, ...result }: FaultRe
   ];
 }
 
+/** 5 % more than the limit, and one connection more for each proxy, because each proxy admits whole connections. */
+const MAX_PER_TEN_SECONDS = 10.5 * RATE_LIMIT + NODES.length;
 /** A tenant whose limit became zero would admit nothing until the end of the fault. */
 const MAX_WITHOUT_ADMISSION_MS = 10_000;

@@ -40,6 +40,14 @@ export function meanRate({ limit, others }: Pick<ShareQuestion, 'limit' | 'other
   return rest / members;
 }
 
+/**
+ * Returns the mean rate of a member that does not know what the other members admit now, because it cannot reach them. `share` is its part
+ * of `maxUnitsPerSecond`. As these shares are strict, these mean rates of all members together are at most the limit.
+ */
+export function isolatedMeanRate(share: number, { limit, members }: { limit: number; members: number }): number {
+  return limit === Number.POSITIVE_INFINITY ? limit : (share * limit) / Math.max(1, maxUnitsPerSecond(limit, members));
+}
+
 /** After a pause, half of the units of a second may be admitted at once, but at least this number if a second has as many. */
 const MIN_BURST_UNITS = 10;
 const BURST_SECONDS = 0.5;

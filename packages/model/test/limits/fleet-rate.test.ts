@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   hasDemandChanged,
+  isolatedMeanRate,
   maxUnitsPerSecond,
   meanRate,
   rateBurstNs,
@@ -76,6 +77,23 @@ describe('the mean rate of a member', () => {
   test('does not wait for a member whose demand has ended', () => {
     assert.equal(meanRate({ limit: 100, others: [claim(0, 100)] }), 100);
   });
+});
+
+test('the mean rates of members that hear nothing of each other add up to at most the limit', () => {
+  const shares = fc.array(fc.nat(200), { minLength: 1, maxLength: 10, size: 'max' });
+  fc.assert(
+    fc.property(fc.nat(1_000), shares, (limit, wanted) => {
+      let rest = maxUnitsPerSecond(limit, wanted.length);
+      const granted = wanted.map((share) => {
+        const units = Math.min(rest, share);
+        rest -= units;
+        return units;
+      });
+      const rates = granted.map((share) => isolatedMeanRate(share, { limit, members: granted.length }));
+      assert.ok(rates.reduce((sum, rate) => sum + rate, 0) <= limit + 1e-9);
+    }),
+  );
+  assert.equal(isolatedMeanRate(110, { limit: 100, members: 1 }), 100);
 });
 
 test('a demand is news if it has changed by more than a tenth of the limit and more than chance explains', () => {

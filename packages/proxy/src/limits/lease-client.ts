@@ -91,6 +91,8 @@ export class LeaseClient {
   /** Whether the last exchange failed. While the store cannot raise shares again, shares are not lowered. */
   #hasFailed = false;
   #isForbidden = false;
+  /** Whether the store is away or the last exchange failed. */
+  #isIsolated = false;
   #wasSettled = true;
 
   constructor(options: LeaseClientOptions) {
@@ -184,7 +186,8 @@ export class LeaseClient {
     if (clock.monotonic() < this.#nextTickAt) return;
     try {
       const life = incarnation();
-      if (life !== undefined && store.connection === 'ready') await this.#exchangeAs(life);
+      if (store.connection !== 'ready') this.#setIsolated(true);
+      else if (life !== undefined) await this.#exchangeAs(life);
     } finally {
       const { isSettled } = this;
       if (isSettled && !this.#wasSettled) onSettled();
@@ -207,11 +210,15 @@ export class LeaseClient {
       this.#hasFailed = false;
       this.#hasExchanged ||= due.length > 0;
       this.#setForbidden(false);
+      this.#setIsolated(false);
     } catch (error) {
       this.#hasFailed = true;
       // The store may have taken none, some or all of the requests.
       for (const { lease } of due) lease.makeDue();
-      if (!(error instanceof StoreError) || error.code !== 'FORBIDDEN') throw error;
+      if (!(error instanceof StoreError) || error.code !== 'FORBIDDEN') {
+        this.#setIsolated(true);
+        throw error;
+      }
       this.#setForbidden(true, error);
       this.#nextTickAt = clock.monotonic() + MAX_TICK_MS;
       return;
@@ -269,6 +276,7 @@ export class LeaseClient {
   }
 
   #writeShare(row: number, lease: Lease): void {
+    lease.isIsolated = this.#isIsolated;
     const share = this.#isForbidden ? WHOLE_LIMIT : lease.limitShare;
     this.#options.registry.setShare(row, lease.name.resource, share);
   }
@@ -354,6 +362,12 @@ export class LeaseClient {
     if (isForbidden) log.warn({ reason: errorMessage(error) }, FORBIDDEN_WARNING);
     else log.info('limits are divided among the proxies again');
     this.#makeAllDue();
+    for (const { row, lease } of this.#leases()) this.#writeShare(row, lease);
+  }
+
+  #setIsolated(isIsolated: boolean): void {
+    if (isIsolated === this.#isIsolated) return;
+    this.#isIsolated = isIsolated;
     for (const { row, lease } of this.#leases()) this.#writeShare(row, lease);
   }
 

@@ -1,6 +1,7 @@
 import {
   exchangeIntervalMs,
   hasDemandChanged,
+  isolatedMeanRate,
   isRate,
   maxUnitsPerSecond,
   meanRate,
@@ -35,6 +36,8 @@ interface RequestOptions {
 export class Lease {
   readonly name: LeaseName;
   limit: number;
+  /** Whether the proxy does not hear what the other proxies admit. */
+  isIsolated = false;
   #share: number;
   #others: Pick<ShareQuestion, 'others' | 'rank'> = { others: [], rank: 0 };
   #claim: ShareClaim = { demand: 0, weight: 1, floor: 0, used: 0 };
@@ -56,7 +59,12 @@ export class Lease {
   /** What this proxy may use of the limit. */
   get limitShare(): LimitShare {
     if (!isRate(this.name.resource)) return { share: this.#share };
-    return { share: this.#share, meanRate: meanRate({ limit: this.limit, others: this.#others.others }) };
+    const { limit } = this;
+    const { others } = this.#others;
+    const mean = this.isIsolated
+      ? isolatedMeanRate(this.#share, { limit, members: others.length + 1 })
+      : meanRate({ limit, others });
+    return { share: this.#share, meanRate: mean };
   }
 
   /** The units that all proxies divide: the limit, or of a rate, what they may admit in a second. */

@@ -306,6 +306,14 @@ test('proxies keep their last shares while the store is away, and move them agai
   assert.ok(fleet.highestSum <= MAX_IN_SECOND, `${fleet.highestSum}`);
 });
 
+test('proxies admit no more than the limit while the store is away, although each of them knew of unused units', async () => {
+  await using fleet = await threeProxies();
+  await fleet.run(5_000, { a: 80, b: 80, c: 80 });
+  fleet.store.faults.goAway();
+  const admitted = sumOf(await fleet.run(20_000, { a: 500, b: 500, c: 500 }));
+  assert.ok(admitted >= 0.95 * 20 * LIMIT && admitted <= 1.05 * 20 * LIMIT, `${admitted}`);
+});
+
 test('a store that loses its data never grants more than the limit', async () => {
   await using fleet = await threeProxies();
   await fleet.run(5_000, { a: 500, b: 100 });
