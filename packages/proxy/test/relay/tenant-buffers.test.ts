@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { type ByteCountingServer, connectClient, eventually, patternServer } from '@weir/testkit';
+import { insideNamespace } from '@weir/tools';
 import { Limiter } from '../../src/limits/limiter.ts';
 import { createLimiterMemory, LimiterState } from '../../src/limits/limiter-state.ts';
 import {
@@ -21,6 +22,12 @@ import { startWorkerInTest, type WorkerInTest } from '../fixtures/worker-in-test
 const READERS = 600;
 const ENDLESS = 2 ** 40;
 const UPLOAD = Buffer.alloc(8_000_000);
+
+/**
+ * By default, the send buffer of each endpoint's socket grows to megabytes. These buffers together exceed `net.ipv4.tcp_mem`, and the kernel
+ * then refuses memory to the sockets of all tests.
+ */
+const namespace = insideNamespace({ sysctls: { 'net/ipv4/tcp_wmem': '4096 16384 262144' } });
 
 test('a tenant gets reduced windows above its share, small windows above two shares, and larger windows below half of that', () => {
   const buffers = new WorkerBuffers();
@@ -57,7 +64,7 @@ for (const { direction, slow, maxBytesPerReader } of [
   // The first window of an accepted connection has 64 KiB.
   { direction: 'endpoints that do not read', slow: 'endpoint', maxBytesPerReader: 110_000 },
 ] as const) {
-  test(`${direction} take two shares of their tenant, and small windows beyond`, async () => {
+  test(`${direction} take two shares of their tenant, and small windows beyond`, namespace, async () => {
     await using endpoint = await (slow === 'client' ? patternServer({ bytes: ENDLESS }) : silentServer());
     const { transport, bufferedBytes } = observed(epollTransport);
     using worker = await startWorkerInTest(webService([endpointOf(endpoint)]), { transport });
