@@ -32,34 +32,34 @@ export class SecondWindow {
   }
 
   /**
-   * Counts one more unit and returns true, or returns false if the last second already has `limit` units. `now` is in
-   * nanoseconds of a clock that all threads share. `limit` is rounded to a whole number, and to 1 if it is less than 1.
-   * A limit of 0 admits nothing.
+   * Counts `count` more units and returns true, or returns false if the last second would have more than `limit` units.
+   * `now` is in nanoseconds of a clock that all threads share. `limit` is rounded to a whole number, and to 1 if it is
+   * less than 1. A limit of 0 admits nothing.
    *
    * Workers that race never exceed the limit: only the cell of the newest slot changes, by compare-and-swap, and a worker
-   * takes its unit back if another worker has begun a newer slot in the meantime.
+   * takes its units back if another worker has begun a newer slot in the meantime.
    */
-  tryTake(limit: number, now: bigint): boolean {
+  tryTake(limit: number, now: bigint, count: number = 1): boolean {
     if (limit <= 0) return false;
     const maxUnits = Math.max(1, Math.round(limit));
     for (;;) {
       const slot = this.#enterSlot(slotAt(now));
       const read = Atomics.load(this.#cells, cellOf(slot));
       const units = unitsIn(read, slot);
-      if (units === MAX_COUNT || this.#olderUnits + units >= maxUnits) return false;
-      if (!this.#replace(slot, read, units + 1)) continue;
+      if (units + count > MAX_COUNT || this.#olderUnits + units + count > maxUnits) return false;
+      if (!this.#replace(slot, read, units + count)) continue;
       if (Atomics.load(this.#cells, NEWEST_CELL) === (slot | 0)) return true;
-      this.giveBack();
+      this.giveBack(count);
     }
   }
 
-  /** Takes back the unit that the last call of `tryTake` counted. */
-  giveBack(): void {
+  /** Takes back `count` of the units that the last call of `tryTake` counted. */
+  giveBack(count: number = 1): void {
     const slot = this.#slot;
     for (;;) {
       const read = Atomics.load(this.#cells, cellOf(slot));
       const units = unitsIn(read, slot);
-      if (units === 0 || this.#replace(slot, read, units - 1)) return;
+      if (units === 0 || this.#replace(slot, read, Math.max(0, units - count))) return;
     }
   }
 

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { configureLimiter, Limiter } from '../../src/limits/limiter.ts';
-import { createLimiterStateMemory, HELLOS, LimiterState, NEW_CONNECTIONS } from '../../src/limits/limiter-state.ts';
+import {
+  createLimiterStateMemory,
+  HELLOS,
+  LimiterState,
+  NEW_CONNECTIONS,
+  REQUESTS,
+} from '../../src/limits/limiter-state.ts';
+import { unitsInSecond } from '../../src/limits/second-window.ts';
 
 const WORKERS = 3;
 const ROW = 5;
@@ -80,6 +87,36 @@ test('workers together open new connections at most at the rate; half a second o
       },
     ),
   );
+});
+
+test('above 10,000 per second, a worker takes the units of 0.1 ms together, and all workers keep to the rate', () => {
+  const { state, workers } = sharedLimiter({ requestsPerSecond: 100_000 });
+  const now = 5_000_000_000n;
+  const take = (worker: number): boolean => (workers[worker] as Limiter).tryTake(REQUESTS, () => now);
+  assert.equal(take(0), true);
+  assert.equal(unitsInSecond(state.windowCells(ROW, REQUESTS), now), 10);
+  let taken = 1;
+  for (let attempt = 0; attempt < 60_000; attempt += 1) if (take(attempt % WORKERS)) taken += 1;
+  // Half of the units of a second may be taken at once. A worker that the machine delays forgets some units.
+  assert.ok(taken <= 50_000 && taken > 45_000, `${taken}`);
+  (workers[0] as Limiter).giveBack(REQUESTS);
+  assert.equal(take(0), true);
+  assert.equal(take(0), false);
+});
+
+test('units that were taken together are forgotten when they are old', (context) => {
+  const clock = context.mock.method(performance, 'now', () => 1_000);
+  const { state, workers } = sharedLimiter({ requestsPerSecond: 100_000 });
+  const [limiter] = workers as [Limiter];
+  const now = 5_000_000_000n;
+  for (let unit = 0; unit < 10; unit += 1) limiter.tryTake(REQUESTS, () => now);
+  const units = (): number => unitsInSecond(state.windowCells(ROW, REQUESTS), now);
+  assert.equal(units(), 10);
+  limiter.tryTake(REQUESTS, () => now);
+  assert.equal(units(), 20);
+  clock.mock.mockImplementation(() => 1_010);
+  limiter.tryTake(REQUESTS, () => now);
+  assert.equal(units(), 30);
 });
 
 test('a limit of 0 refuses every connection, and no limit refuses none', () => {
