@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { fileError } from './errors.ts';
@@ -14,14 +15,28 @@ type FileContent = string | Uint8Array | Iterable<string>;
  * `FILE_FAILED` if a step fails. The file then has the old content, unless the failed step is the sync of the directory, the last step.
  */
 export async function writeFileAtomic(path: string, content: FileContent): Promise<void> {
-  // The suffix is random and not the pid, because two containers that share the directory both run as pid 1.
-  const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
+  const temporary = temporaryPathFor(path);
   try {
     await writeAndSync(temporary, content);
     await rename(temporary, path);
     await syncDirectory(dirname(path));
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => {}); // Only `error` is reported.
+    throw fileError(error, 'write', path);
+  }
+}
+
+/**
+ * Replaces a file at once, with mode 0600. The new content survives the death of this process, but perhaps not a power cut, because the
+ * content is not synced. Blocks the thread for a fraction of a millisecond, so the content should be small. Throws `FILE_FAILED` on failure.
+ */
+export function writeFileUnsynced(path: string, content: string): void {
+  const temporary = temporaryPathFor(path);
+  try {
+    writeFileSync(temporary, content, { flag: 'wx', mode: 0o600 });
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
     throw fileError(error, 'write', path);
   }
 }
@@ -70,6 +85,11 @@ async function createUnlessPresent(path: string): Promise<void> {
     );
     if (!isDirectory) throw error;
   }
+}
+
+/** The suffix is random and not the pid, because two containers that share the directory both run as pid 1. */
+function temporaryPathFor(path: string): string {
+  return `${path}.${randomBytes(6).toString('hex')}.tmp`;
 }
 
 function isNotFound(error: unknown): boolean {

@@ -7,7 +7,7 @@ export {
   type ProbeSocketOptions,
   type UnixSocket,
 } from './admin/unix-socket.ts';
-export { ensureDirectory, readFileIfPresent, writeFileAtomic } from './atomic-file.ts';
+export { ensureDirectory, readFileIfPresent, writeFileAtomic, writeFileUnsynced } from './atomic-file.ts';
 export { type BackoffOptions, backoffMs } from './backoff.ts';
 export { type Clock, systemClock, type Timer, wait } from './clock.ts';
 export {

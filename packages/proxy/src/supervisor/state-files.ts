@@ -16,6 +16,7 @@ import {
   type Logger,
   readFileIfPresent,
   writeFileAtomic,
+  writeFileUnsynced,
 } from '@weir/runtime';
 import type { KnownSuspensions, PositionedTable } from '@weir/store';
 import type { SavedShares } from '../limits/lease-client.ts';
@@ -42,11 +43,18 @@ export class StateFiles {
   }
 
   async readSuspensions(): Promise<KnownSuspensions | undefined> {
-    return parseSuspensions(await readFileIfPresent(this.#suspensionsPath));
+    const synced = parseSuspensions(await readFileIfPresent(this.#suspensionsPath));
+    const unsynced = parseSuspensions(await readFileIfPresent(this.#unsyncedSuspensionsPath));
+    return (unsynced?.sequence ?? -1) > (synced?.sequence ?? -1) ? unsynced : synced;
+  }
+
+  /** Writes the suspensions to a separate file, without waiting for the disk. `readSuspensions` returns the newer file of both. */
+  writeSuspensionsUnsynced(known: KnownSuspensions): void {
+    writeFileUnsynced(this.#unsyncedSuspensionsPath, suspensionsText(known));
   }
 
   async writeSuspensions(known: KnownSuspensions): Promise<void> {
-    await writeFileAtomic(this.#suspensionsPath, JSON.stringify({ version: 1, ...known }));
+    await writeFileAtomic(this.#suspensionsPath, suspensionsText(known));
   }
 
   async readShares(): Promise<SavedShares | undefined> {
@@ -63,6 +71,10 @@ export class StateFiles {
 
   get #suspensionsPath(): string {
     return join(this.#directory, 'cutoffs.json');
+  }
+
+  get #unsyncedSuspensionsPath(): string {
+    return join(this.#directory, 'cutoffs-unsynced.json');
   }
 
   get #sharesPath(): string {
@@ -90,6 +102,10 @@ function parsePlacedTable(text: string | undefined): PositionedTable | undefined
     entries.set(entry.id, entry);
   }
   return { table: { entries }, position: content.position };
+}
+
+function suspensionsText(known: KnownSuspensions): string {
+  return JSON.stringify({ version: 1, ...known });
 }
 
 function parseSuspensions(text: string | undefined): KnownSuspensions | undefined {
@@ -137,7 +153,9 @@ export class StateSaver {
   #writtenShares: unknown;
   #nextAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
-  #savingSuspensions: Promise<void> | undefined;
+  /** The last write of the suspensions, and the next one while it waits for the last one. */
+  #savingSuspensions: Promise<void> = Promise.resolve();
+  #nextSave: Promise<void> | undefined;
   readonly #failedWrites = new Set<string>();
 
   constructor(options: StateSaverOptions) {
@@ -146,23 +164,41 @@ export class StateSaver {
 
   /** Writes the state if it has changed and a write is due. To be called once a second. */
   tick(): void {
-    this.saveSuspensions();
+    void this.saveSuspensions();
     if (this.#running !== undefined || this.#options.clock.monotonic() < this.#nextAt) return;
     this.#running = this.#writeTableAndShares().finally(() => {
       this.#running = undefined;
     });
   }
 
-  /** Writes the suspensions if they have changed. To be called after each change. */
-  saveSuspensions(): void {
-    this.#savingSuspensions ??= this.#writeSuspensions().finally(() => {
-      this.#savingSuspensions = undefined;
+  /**
+   * Writes suspensions without waiting for the disk. To be called before the suspensions take effect, because a proxy that is killed soon
+   * afterwards must not serve the target again. If the write fails, `saveSuspensions` logs the failure and retries.
+   */
+  keepSuspensions(known: KnownSuspensions): void {
+    try {
+      this.#options.files.writeSuspensionsUnsynced(known);
+    } catch {
+      // `saveSuspensions` writes to the same directory, and reports its own failure.
+    }
+  }
+
+  /**
+   * Writes the suspensions if they have changed. To be called after each change. Resolves when all changes before the call were written, or
+   * when the write has failed.
+   */
+  saveSuspensions(): Promise<void> {
+    this.#nextSave ??= this.#savingSuspensions.then(() => {
+      this.#nextSave = undefined;
+      this.#savingSuspensions = this.#writeSuspensions();
+      return this.#savingSuspensions;
     });
+    return this.#nextSave;
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#running, this.#savingSuspensions]);
-    await Promise.all([this.#writeTableAndShares(), this.#writeSuspensions()]);
+    await Promise.all([this.#running, this.saveSuspensions()]);
+    await this.#writeTableAndShares();
   }
 
   async #writeSuspensions(): Promise<void> {

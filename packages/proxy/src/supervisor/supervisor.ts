@@ -181,8 +181,9 @@ export class Supervisor {
       log: log.child({ part: 'follow' }),
       suspensions: suspensions.known,
       onSuspensions: (known) => {
+        stateSaver?.keepSuspensions(known);
         suspensions.update(known);
-        stateSaver?.saveSuspensions();
+        void stateSaver?.saveSuspensions();
       },
       onTable: (complete, position) => table.replace(complete, position),
       onChanges: (changes, changed, revision) => table.patch(changes, changed, revision),

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Entry } from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import { eventually, temporaryDirectory } from '@weir/testkit';
+import { temporaryDirectory } from '@weir/testkit';
 import { StateFiles, StateSaver } from '../../src/supervisor/state-files.ts';
 
 const POSITION = { epoch: 1, revision: 2, id: 'x' };
@@ -44,6 +44,30 @@ test('reads the shares of limits that were written, and no shares from a file th
   assert.equal(await files.readShares(), undefined);
 });
 
+test('suspensions are on the disk before they take effect, and the newer of both files counts', async () => {
+  await using directory = temporaryDirectory('state-copy');
+  const files = new StateFiles(directory.path);
+  const saver = new StateSaver({
+    files,
+    clock: new ManualClock(),
+    log: silentLogger(),
+    table: () => undefined,
+    suspensions: () => undefined,
+    shares: () => undefined,
+  });
+  await files.writeSuspensions({ cutoffs: [], sequence: 4 });
+  saver.keepSuspensions({ cutoffs: [], sequence: 5 });
+  assert.equal((await files.readSuspensions())?.sequence, 5);
+  await files.writeSuspensions({ cutoffs: [], sequence: 6 });
+  assert.equal((await files.readSuspensions())?.sequence, 6);
+  assert.deepEqual(readdirSync(directory.path).sort(), ['cutoffs-unsynced.json', 'cutoffs.json']);
+  saver.keepSuspensions({ cutoffs: [], sequence: 7 });
+  writeFileSync(join(directory.path, 'cutoffs-unsynced.json'), '{"version":1,');
+  assert.equal((await files.readSuspensions())?.sequence, 6, 'a damaged file is ignored');
+  rmSync(directory.path, { recursive: true });
+  saver.keepSuspensions({ cutoffs: [], sequence: 8 });
+});
+
 test('writes changed suspensions at once, also while the table is written and while its next write is not due', async () => {
   await using directory = temporaryDirectory('state-copy');
   const files = new StateFiles(directory.path);
@@ -61,9 +85,17 @@ test('writes changed suspensions at once, also while the table is written and wh
   saver.tick();
   for (const sequence of [2, 3]) {
     known = { cutoffs: [], sequence };
-    saver.saveSuspensions();
-    await eventually(async () => assert.equal((await files.readSuspensions())?.sequence, sequence));
+    await saver.saveSuspensions();
+    assert.equal((await files.readSuspensions())?.sequence, sequence);
   }
+  // The suspensions change while they are written.
+  known = { cutoffs: [], sequence: 4 };
+  const first = saver.saveSuspensions();
+  await Promise.resolve();
+  known = { cutoffs: [], sequence: 5 };
+  await saver.saveSuspensions();
+  assert.equal((await files.readSuspensions())?.sequence, 5);
+  await first;
   await saver.close();
 });
 
