@@ -103,12 +103,18 @@ test('one turn handles more events than one wait receives, but only for a short 
       turns.push(loop.turn);
       now += msPerEvent;
     };
-    for (const descriptor of descriptors) loop.register(descriptor, EPOLLIN | EPOLLET, { onEvents });
-    await eventually(() => assert.equal(turns.length, descriptors.length));
-    assert.equal(turns.filter((turn) => turn === turns[0]).length, expected);
-    for (const descriptor of descriptors) {
-      loop.unregister(descriptor);
-      closeDescriptor(descriptor);
+    try {
+      for (const descriptor of descriptors) loop.register(descriptor, EPOLLIN | EPOLLET, { onEvents });
+      await eventually(() => assert.equal(turns.length, descriptors.length));
+      const inFirstTurn = turns.filter((turn) => turn === turns[0]).length;
+      // Each wait may also receive an event of libuv, which takes the place of a socket's event.
+      assert.ok(inFirstTurn <= expected && inFirstTurn >= expected - 2, `${inFirstTurn} events`);
+    } finally {
+      // A registered socket would keep the process alive.
+      for (const descriptor of descriptors) {
+        loop.unregister(descriptor);
+        closeDescriptor(descriptor);
+      }
     }
   }
 });
