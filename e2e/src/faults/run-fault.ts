@@ -276,7 +276,10 @@ export function findingsFor({ failures, suspension, limits, ...result }: FaultRe
   ];
 }
 
-/** 5 % more than the limit, and one connection more for each proxy, because each proxy admits whole connections. */
-const MAX_PER_TEN_SECONDS = 10.5 * RATE_LIMIT + NODES.length;
+/**
+ * In 10 s after a pause, the proxies admit up to 103.5 % of a limit. A fault delays the reports from which each proxy knows what the other
+ * proxies leave, so the proxies may admit more, but never more than 110 % in a second.
+ */
+const MAX_PER_TEN_SECONDS = 10.75 * RATE_LIMIT;
 /** A tenant whose limit became zero would admit nothing until the end of the fault. */
 const MAX_WITHOUT_ADMISSION_MS = 10_000;
