@@ -47,7 +47,7 @@ export interface Fleet extends AsyncDisposable {
   replaceProxyFromCheckout(checkout: string, node: NodeName): Promise<SpawnedProcess>;
   /** Runs the `weir` command of another checkout. */
   weirFromCheckout(checkout: string, ...args: string[]): Promise<string>;
-  /** Returns the last output of each process, for the report of a failing test. */
+  /** Returns the last output of each process, also of processes that have stopped, for the report of a failing test. */
   output(): string;
   close(): Promise<void>;
 }
@@ -97,7 +97,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   // Publishes each Service on all nodes, because the tests' clients connect to all three. The default is two nodes.
   writeFileSync(join(state.path, 'default-policy.yaml'), `nodesPerService: ${NODES.length}\nmaxNodesPerService: 16\n`);
   const running = new Map<FleetProcess, SpawnedProcess>();
-  const all: SpawnedProcess[] = [];
+  const all: (readonly [FleetProcess, SpawnedProcess])[] = [];
   const checkouts = new Map<FleetProcess, string>();
   const consoleAddress = `127.0.0.1:${await freePort()}`;
   const common = {
@@ -121,16 +121,21 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
       environment: { ...ofProxy, ...environment },
     });
     running.set(part, process);
-    all.push(process);
+    all.push([part, process]);
   };
-  const stop = async (part: FleetProcess): Promise<void> => void (await running.get(part)?.stop('SIGTERM'));
+  const stop = async (part: FleetProcess): Promise<void> => {
+    const process = running.get(part);
+    const exit = await process?.stop('SIGTERM');
+    // A process that fails while it closes would leave its work to the next process, which then waits or repeats the work.
+    assert.ok(!exit?.code, `${part} exited with code ${exit?.code} after SIGTERM:\n${process?.output()}`);
+  };
   const restart = async (part: FleetProcess): Promise<void> => {
     await stop(part);
     await start(part, await freePort());
   };
   for (const part of ['controller', ...NODES, 'console'] as const) await start(part, await freePort());
   const close = async (): Promise<void> => {
-    await Promise.all(all.map((process) => process.stop('SIGKILL')));
+    await Promise.all(all.map(([, process]) => process.stop('SIGKILL')));
     await Promise.all([redis.close(), cluster.close()]);
     await state.close();
   };
@@ -179,7 +184,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
       old.signal('SIGTERM');
       return old;
     },
-    output: () => [...running].map(([part, process]) => `── ${part}\n${process.output().slice(-4000)}`).join('\n'),
+    output: () => all.map(([part, process]) => `── ${part}\n${process.output().slice(-4000)}`).join('\n'),
     close,
     [Symbol.asyncDispose]: close,
   };

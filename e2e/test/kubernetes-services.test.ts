@@ -1,6 +1,6 @@
 // Tests the fields of a Service, which a user writes and changes with kubectl on a real API server.
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, afterEach, before, describe, type TestContext, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { eventually } from '@weir/testkit';
 import { insideNamespace, requireProgram } from '@weir/tools';
@@ -42,6 +42,9 @@ describe('the fields of a Service', { ...requirement, timeout: 300_000 }, () => 
   before(async () => {
     fleet = await startFleet({ dualStack: true, settings: { WEIR_CLASSLESS: 'false' } });
     pods = new Pods(fleet.cluster);
+  });
+  afterEach((context) => {
+    if (!(context as TestContext).passed) console.error(fleet.output());
   });
   after(async () => {
     await pods?.close();

@@ -86,8 +86,10 @@ class LeaderElector implements Leadership {
     this.#listeners.clear();
     if (!this.isLeader) return;
     this.#isLeader = false;
-    // If the release fails, the next leader waits until the Lease expires.
-    await this.#release().catch(() => undefined);
+    await this.#release().catch((error: unknown) => {
+      const { log } = this.#options;
+      log.warn({ reason: errorMessage(error) }, 'failed to release the Lease; the next leader waits until it expires');
+    });
   }
 
   /**
