@@ -8,9 +8,10 @@ export interface LoopOptions {
   /** The minimum time from the end of a run to the start of the next run. */
   readonly gapMs: number;
   /**
-   * Without a trigger, the next run starts this long after the start of the last run. `Infinity` disables such runs.
+   * Without a trigger, the next run starts this long after the start of the last run. `Infinity` disables such runs. A function is called
+   * after each run.
    */
-  readonly resyncMs: number;
+  readonly resyncMs: number | (() => number);
   /** The minimum and maximum wait after a failed run. */
   readonly retryMs: readonly [min: number, max: number];
   readonly clock: Clock;
@@ -82,7 +83,8 @@ export class Loop {
     if (this.#failures > 0)
       return this.#endedAt + (this.#triggered ? Math.min(retryMs[0], this.#retryInMs) : this.#retryInMs);
     const afterGap = this.#endedAt + gapMs;
-    return this.#triggered ? afterGap : Math.max(afterGap, this.#startedAt + resyncMs);
+    if (this.#triggered) return afterGap;
+    return Math.max(afterGap, this.#startedAt + (typeof resyncMs === 'number' ? resyncMs : resyncMs()));
   }
 
   async #runOnce(): Promise<void> {

@@ -101,7 +101,8 @@ export class LeaseClient {
     this.#loop = new Loop({
       run: () => this.#tick(),
       gapMs: MIN_GAP_MS,
-      resyncMs: TICK_MS,
+      // Without leases, the client only reports to the store that its incarnation is alive.
+      resyncMs: () => (this.#owners.size > 0 ? TICK_MS : MAX_SILENCE_MS),
       retryMs: [TICK_MS, MAX_TICK_MS],
       clock,
       onError: (error, { failures }) =>

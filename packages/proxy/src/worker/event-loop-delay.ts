@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-const RESOLUTION_MS = 20;
+/** A shorter resolution would be most of the work of an idle worker. */
+const RESOLUTION_MS = 50;
 /**
  * The length of a window in ticks of one second. Each reported delay covers the current and the previous window, so
  * that a scrape every 30 seconds does not miss a stall.
