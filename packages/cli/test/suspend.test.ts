@@ -86,6 +86,15 @@ describe('weir suspend', { timeout: 30_000 }, () => {
     const { items } = JSON.parse((await weir('get', 'suspensions', '--past', '-o', 'json')).stdout);
     assert.equal(items.length, before + 3);
     assert.deepEqual([items.at(-1).action, items.at(-1).releasedBy], ['Released', 'an unknown user']);
+    assert.match((await weir('get', 'suspensions', '--past')).stdout, /tenant shop/);
+    const ofTenant = await weir('get', 'suspensions', '--past', '--tenant', 'rival');
+    assert.match(ofTenant.stdout, /Service rival\/web/);
+    assert.doesNotMatch(ofTenant.stdout, /tenant shop/);
+    assert.equal(
+      (await weir('get', 'suspensions', '--past', '--tenant', 'none')).stdout,
+      'No Suspensions in the last two years.\n',
+    );
+    assert.match((await weir('get', 'suspensions', '--tenant', 'rival')).stderr, /--tenant is only for .* --past/);
     assert.match((await weir('get', 'services', '--past')).stderr, /--past is only for weir get suspensions/);
   });
 

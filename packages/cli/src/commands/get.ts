@@ -40,6 +40,7 @@ interface GetOptions extends ServerOptions, LocalOptions {
   readonly allNamespaces?: true;
   readonly watch?: true;
   readonly past?: true;
+  readonly tenant?: string;
   readonly output: ListFormat;
 }
 
@@ -61,6 +62,7 @@ export function addGet(program: Command, { terminal, finish }: CommandContext): 
         'local',
       ]),
     )
+    .option('--tenant <name>', 'with --past: show only this tenant, its namespaces and its Services')
     .option('-w, --watch', 'print each object that changes, until Ctrl-C')
     .addOption(new Option('-o, --output <format>', 'output format').choices(LIST_FORMATS).default('table'))
     .addOption(localOption().conflicts('watch'))
@@ -73,6 +75,8 @@ export function addGet(program: Command, { terminal, finish }: CommandContext): 
       for (const flag of ['local', 'past'] as const)
         if (options[flag] && kind !== 'suspensions')
           throw new UsageError(`--${flag} is only for weir get suspensions; omit --${flag}`);
+      if (options.tenant !== undefined && !options.past)
+        throw new UsageError('--tenant is only for weir get suspensions --past; omit --tenant');
       const query = { kind, name, ...options };
       const client = clientFor(terminal, options);
       if (options.past) return printPastSuspensions(terminal, client, query);

@@ -11,13 +11,14 @@ interface PastQuery {
   /** The name of a Suspension. */
   readonly name: string | undefined;
   readonly namespace?: string;
+  readonly tenant?: string;
   readonly output: string;
 }
 
 /** Prints the audit trail of Suspensions, oldest first, as `weir get suspensions --past`. */
 export async function printPastSuspensions(terminal: Terminal, client: ConsoleClient, query: PastQuery): Promise<void> {
-  const { name, namespace, output } = query;
-  const items = (await readAudit(client)).filter(
+  const { name, namespace, tenant, output } = query;
+  const items = (await readAudit(client, tenant)).filter(
     ({ suspension }) =>
       (name === undefined || suspension.name === name) &&
       (namespace === undefined || suspension.target.namespace === namespace),
@@ -32,13 +33,14 @@ export async function printPastSuspensions(terminal: Terminal, client: ConsoleCl
   printResult(terminal, format, { data: { items }, table: text });
 }
 
-/** Reads all pages of the audit trail, and returns the records oldest first. */
-async function readAudit(client: ConsoleClient): Promise<readonly SuspensionAuditItem[]> {
+/** Reads all pages of the audit trail of a tenant or of the fleet, and returns the records oldest first. */
+async function readAudit(client: ConsoleClient, tenant: string | undefined): Promise<readonly SuspensionAuditItem[]> {
   const found: SuspensionAuditItem[] = [];
+  const query = new URLSearchParams(tenant === undefined ? {} : { tenant });
   let before: string | null = null;
   do {
-    const query: string = before === null ? '' : `?before=${before}`;
-    const page: AuditPage = await client.get<AuditPage>(`/api/v1/suspensions/audit${query}`);
+    if (before !== null) query.set('before', before);
+    const page: AuditPage = await client.get<AuditPage>(`/api/v1/suspensions/audit?${query}`);
     found.push(...page.items);
     before = page.next;
   } while (before !== null);
