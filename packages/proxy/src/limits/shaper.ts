@@ -97,6 +97,8 @@ export class SessionThrottle {
   #limiters: Limiters;
   /** The limiters of the tenant, see `Shaper.limitersForTenant`. */
   #tenant: BandwidthLimiters;
+  /** The limiters of a Service with a limit of its own, see `Shaper.limitersFor`. Undefined until they are first used. */
+  #service: BandwidthLimiters | undefined;
   #in: ReadThrottle | undefined;
   #out: ReadThrottle | undefined;
 
@@ -113,11 +115,12 @@ export class SessionThrottle {
     this.#out?.stopWaiting();
     if (limiters.tenant !== this.#limiters.tenant) this.#tenant = this.#shaper.limitersForTenant(limiters);
     this.#limiters = limiters;
+    this.#service = undefined;
   }
 
   /**
    * Reports whether a side (`in`: the client, `out`: the endpoint) may be read again. `bytes` is the size of the last
-   * read, or 0 before the first read. If the result is false, the side must not be read until `onReadAllowed` is
+   * read, or 0 if nothing was read since. If the result is false, the side must not be read until `onReadAllowed` is
    * called.
    */
   mayRead(direction: Direction, bytes: number): boolean {
@@ -147,8 +150,13 @@ export class SessionThrottle {
    * look-up for every chunk.
    */
   #limiterOf(direction: Direction): BandwidthLimiter {
-    const limiters = this.#limiters.service.limitsBandwidth ? this.#shaper.limitersFor(this.#limiters) : this.#tenant;
+    const limiters = this.#limiters.service.limitsBandwidth ? this.#serviceLimiters() : this.#tenant;
     return direction === 'out' ? limiters.out : limiters.in;
+  }
+
+  #serviceLimiters(): BandwidthLimiters {
+    this.#service ??= this.#shaper.limitersFor(this.#limiters);
+    return this.#service;
   }
 
   #createThrottle(direction: Direction): ReadThrottle {
@@ -175,7 +183,7 @@ class ReadThrottle implements WaitingReader {
   lastReadBytes: number = INITIAL_READ_BYTES;
   waitingSinceNs = 0n;
   readonly #resume: () => void;
-  /** The limiter of the last read. Undefined before the first read. */
+  /** The limiter of the last call of `mayReadAfter`. Undefined before the first call. */
   #limiter: BandwidthLimiter | undefined;
   #waitingAt: BandwidthBucket | undefined;
   #isEnded = false;
@@ -190,15 +198,15 @@ class ReadThrottle implements WaitingReader {
   }
 
   /**
-   * Reports whether the stream may be read again. `bytes` is the size of the last read, or 0 before the first read. If
+   * Reports whether the stream may be read again. `bytes` is the size of the last read, or 0 if nothing was read since. If
    * the result is false, the stream waits until `resume` is called.
    */
   mayReadAfter(bytes: number, limiter: BandwidthLimiter): boolean {
+    // A new stream may find the rate used up. Without this check, short connections would exceed the rate.
+    const isChecked = bytes > 0 || limiter === this.#limiter;
     this.#limiter = limiter;
-    if (bytes > 0) {
-      this.lastReadBytes = bytes;
-      if (!limiter.defer(bytes) && !this.isWaiting) return true;
-    }
+    if (bytes > 0) this.lastReadBytes = bytes;
+    if (!limiter.defer(bytes) && isChecked && !this.isWaiting) return true;
     const now = limiter.now();
     limiter.chargeDeferred(now);
     // The stream already waits if this read began before the stream was paused.

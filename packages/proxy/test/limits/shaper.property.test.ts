@@ -193,6 +193,35 @@ test('2,000 streams that open while the tenant is in debt wait, and do not read 
   model.close();
 });
 
+test('streams that end after one read stay within the rate', () => {
+  const model = new ShaperModel(1);
+  model.limit(TENANT, 8_000_000);
+  let read = 0;
+  model.run(1_000, () => {
+    for (let opened = 0; opened < 4; opened += 1) {
+      const { throttle, isReading } = model.open(0, { chunk: 4_096 });
+      if (isReading) {
+        read += 4_096;
+        throttle.mayRead('in', 4_096);
+      }
+      throttle.end();
+      model.streams.pop();
+    }
+  });
+  assert.ok(read >= 900_000 && read <= 1_100_000, `${read}`);
+});
+
+test('connections that ask before each of their requests stay within the rate', () => {
+  const model = new ShaperModel(1);
+  model.limit(TENANT, 80_000_000);
+  for (let stream = 0; stream < 64; stream += 1) model.open(0, { chunk: 300 });
+  model.run(1_000, () => {
+    for (const stream of model.streams) if (stream.isReading) stream.isReading = stream.throttle.mayRead('in', 0);
+  });
+  assert.ok(model.read >= 9_500_000 && model.read <= 10_600_000, `${model.read}`);
+  model.close();
+});
+
 test('a limit can be set, removed, and set to 0, which stops open streams until it is raised', () => {
   const model = new ShaperModel(1);
   const stream = model.open(0, { chunk: 1_000 });
