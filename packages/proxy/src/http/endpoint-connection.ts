@@ -36,12 +36,14 @@ const SWITCHING_PROTOCOLS = 101;
 /** A longer request is not copied. The transport takes a shorter one with one system call, completely or not at all. */
 const MAX_COPIED_BYTES = 16_384;
 /**
- * Memory for copies of most requests. All connections of this thread share it, so that it stays in the processor's cache,
- * and idle connections hold none. `finish` gives the memory of a copy back.
+ * Memory for copies of requests. All connections of this thread share it, so that it stays in the processor's cache, and
+ * idle connections hold none. `finish` gives the memory of a copy back.
  */
-const freeCopies: Uint8Array[] = [];
-const FREE_COPY_BYTES = 1_024;
-const MAX_FREE_COPIES = 256;
+const shortCopies: Uint8Array[] = [];
+const SHORT_COPY_BYTES = 1_024;
+const MAX_FREE_SHORT_COPIES = 256;
+const longCopies: Uint8Array[] = [];
+const MAX_FREE_LONG_COPIES = 32;
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 const HEAD_END = '\r\n\r\n';
 const LINE_END: Uint8Array = Buffer.from('\r\n');
@@ -149,7 +151,9 @@ export class EndpointConnection
     // An endpoint has no reason to close a new connection, and a request in several parts may have arrived in part.
     if (!this.isReused || at > 0 || length > MAX_COPIED_BYTES) return 0;
     this.#copy =
-      length > FREE_COPY_BYTES ? new Uint8Array(length) : (freeCopies.pop() ?? new Uint8Array(FREE_COPY_BYTES));
+      length > SHORT_COPY_BYTES
+        ? (longCopies.pop() ?? new Uint8Array(MAX_COPIED_BYTES))
+        : (shortCopies.pop() ?? new Uint8Array(SHORT_COPY_BYTES));
     this.#copy.set(bytes);
     return length;
   }
@@ -159,8 +163,10 @@ export class EndpointConnection
   }
 
   finish(isReusable: boolean): void {
-    if (this.#copy.length === FREE_COPY_BYTES && freeCopies.length < MAX_FREE_COPIES) freeCopies.push(this.#copy);
+    const copy = this.#copy;
     this.#copy = NO_BYTES;
+    if (copy.length === SHORT_COPY_BYTES && shortCopies.length < MAX_FREE_SHORT_COPIES) shortCopies.push(copy);
+    else if (copy.length === MAX_COPIED_BYTES && longCopies.length < MAX_FREE_LONG_COPIES) longCopies.push(copy);
     if (isReusable && !this.stream.awaitsDrain) this.#owner.keep(this);
     else this.close();
   }
