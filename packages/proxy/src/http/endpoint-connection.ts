@@ -1,5 +1,6 @@
 import type { EndpointStats } from '@weir/model/data-plane';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
+import { giveBackCopyMemory, MAX_COPIED_BYTES, takeCopyMemory } from './copy-memory.ts';
 import type { EndpointTls } from './endpoint-tls.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { keepAliveSeconds } from './h1/keep-alive.ts';
@@ -33,17 +34,6 @@ export interface ConnectionsTo {
 }
 
 const SWITCHING_PROTOCOLS = 101;
-/** A longer request is not copied. The transport takes a shorter one with one system call, completely or not at all. */
-const MAX_COPIED_BYTES = 16_384;
-/**
- * Memory for copies of requests. All connections of this thread share it, so that it stays in the processor's cache, and
- * idle connections hold none. `finish` gives the memory of a copy back.
- */
-const shortCopies: Uint8Array[] = [];
-const SHORT_COPY_BYTES = 1_024;
-const MAX_FREE_SHORT_COPIES = 256;
-const longCopies: Uint8Array[] = [];
-const MAX_FREE_LONG_COPIES = 32;
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 const HEAD_END = '\r\n\r\n';
 const LINE_END: Uint8Array = Buffer.from('\r\n');
@@ -150,10 +140,7 @@ export class EndpointConnection
     const { length } = bytes;
     // An endpoint has no reason to close a new connection, and a request in several parts may have arrived in part.
     if (!this.isReused || at > 0 || length > MAX_COPIED_BYTES) return 0;
-    this.#copy =
-      length > SHORT_COPY_BYTES
-        ? (longCopies.pop() ?? new Uint8Array(MAX_COPIED_BYTES))
-        : (shortCopies.pop() ?? new Uint8Array(SHORT_COPY_BYTES));
+    this.#copy = takeCopyMemory(length);
     this.#copy.set(bytes);
     return length;
   }
@@ -163,10 +150,8 @@ export class EndpointConnection
   }
 
   finish(isReusable: boolean): void {
-    const copy = this.#copy;
+    giveBackCopyMemory(this.#copy);
     this.#copy = NO_BYTES;
-    if (copy.length === SHORT_COPY_BYTES && shortCopies.length < MAX_FREE_SHORT_COPIES) shortCopies.push(copy);
-    else if (copy.length === MAX_COPIED_BYTES && longCopies.length < MAX_FREE_LONG_COPIES) longCopies.push(copy);
     if (isReusable && !this.stream.awaitsDrain) this.#owner.keep(this);
     else this.close();
   }

@@ -130,8 +130,9 @@ function shareOrRateRefusal(limiters: Limiters, { proxyLimiter, now }: Admission
 
 /** Counts one more unit in the rates of the Service and its tenant, or in neither of them if one rate is exceeded. */
 function tryTake({ service, tenant }: Limiters, rate: CountRate, now: () => bigint): boolean {
-  if (!service.tryTake(rate, now)) return false;
-  if (tenant.tryTake(rate, now)) return true;
+  const nowMs = performance.now();
+  if (!service.tryTake(rate, now, nowMs)) return false;
+  if (tenant.tryTake(rate, now, nowMs)) return true;
   service.giveBack(rate);
   return false;
 }

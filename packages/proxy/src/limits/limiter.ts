@@ -109,14 +109,15 @@ export class Limiter {
 
   /**
    * Counts one more unit of a rate and returns true, or returns false if the rate is exceeded. `now` returns nanoseconds
-   * and is only called if the rate is limited. ClientHellos have the limit of new connections, but are counted separately.
+   * and is only called if the rate is limited. `nowMs` is milliseconds of `performance.now`. ClientHellos have the limit of new
+   * connections, but are counted separately.
    */
-  tryTake(rate: CountRate, now: () => bigint): boolean {
+  tryTake(rate: CountRate, now: () => bigint, nowMs: number = performance.now()): boolean {
     const limit = this.#maxInSecond(rate);
     if (limit === Number.POSITIVE_INFINITY) return true;
     this.#addToCounter(rate, 1);
     const use = this.#uses[rate] ?? this.#createUse(rate);
-    if (use.unusedUnits > 0 && performance.now() - use.takenAtMs < MAX_BATCH_AGE_MS) {
+    if (use.unusedUnits > 0 && nowMs - use.takenAtMs < MAX_BATCH_AGE_MS) {
       use.unusedUnits -= 1;
       return true;
     }
@@ -126,7 +127,7 @@ export class Limiter {
     const count = Math.floor(Math.min(limit, mean) * BATCH_SECONDS);
     if (count > 1 && this.#takeFromMemory(rate, use.window, { limit, mean, count, takenAt })) {
       use.unusedUnits = count - 1;
-      use.takenAtMs = performance.now();
+      use.takenAtMs = nowMs;
       return true;
     }
     return this.#takeFromMemory(rate, use.window, { limit, mean, count: 1, takenAt });

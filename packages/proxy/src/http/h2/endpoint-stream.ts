@@ -1,4 +1,5 @@
 import type { EndpointStats } from '@weir/model/data-plane';
+import { giveBackCopyMemory, MAX_COPIED_BYTES, takeCopyMemory } from '../copy-memory.ts';
 import type { HeadFields } from '../h1/head-fields.ts';
 import { METHOD } from '../h1/methods.ts';
 import { MAX_HEAD_BYTES } from '../h1/request-head.ts';
@@ -17,8 +18,6 @@ import { encodeRequest } from './head-encoder.ts';
 import { ERROR } from './protocol.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 
-/** A longer request is not copied, see `RequestCarrier.copy`. */
-const MAX_COPIED_BYTES = 16_384;
 /**
  * The size of all interim responses (1xx) to one request. Flow control does not bound them, and a few bytes of HPACK can
  * stand for a large head.
@@ -115,9 +114,9 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
     const length = at + bytes.length;
     if (length > MAX_COPIED_BYTES) return 0;
     if (length > this.#copy.length) {
-      // Most requests have one or two parts. A small slice of shared memory costs little.
-      const larger = Buffer.allocUnsafe(at === 0 ? length : MAX_COPIED_BYTES);
+      const larger = takeCopyMemory(length);
       larger.set(this.#copy.subarray(0, at));
+      giveBackCopyMemory(this.#copy);
       this.#copy = larger;
     }
     this.#copy.set(bytes, at);
@@ -129,6 +128,8 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
   }
 
   finish(): void {
+    giveBackCopyMemory(this.#copy);
+    this.#copy = NO_BYTES;
     const stream = this.#stream;
     // RFC 9113 §8.1: a server may answer before the end of the request. Then the server does not need the rest.
     if (stream !== undefined && !stream.hasEnded) this.#reset(ERROR.cancel);

@@ -165,9 +165,9 @@ export class EpollStream implements AcceptedStream {
     this.#closeWith(closeDescriptor, undefined);
   }
 
-  #closeWith(close: (descriptor: number) => void, code: string | undefined): void {
+  #closeWith(close: (descriptor: number) => void, code: string | undefined, bytesInKernel?: number): void {
     if (this.#descriptor < 0) return;
-    this.#unacknowledged = this.unacknowledgedBytes();
+    this.#unacknowledged = this.queuedBytes + (bytesInKernel ?? this.#bytesInKernel());
     close(this.#release(code));
     eventLoop.closeLater(this);
   }
@@ -324,7 +324,7 @@ export class EpollStream implements AcceptedStream {
    */
   #finish(): void {
     if (this.#bytesInKernel() === 0) {
-      this.close();
+      this.#closeWith(closeDescriptor, undefined, 0);
       return;
     }
     if (this.#isLingering) {
