@@ -206,9 +206,10 @@ class ReadThrottle implements WaitingReader {
     const isChecked = bytes > 0 || limiter === this.#limiter;
     this.#limiter = limiter;
     if (bytes > 0) this.lastReadBytes = bytes;
-    if (!limiter.defer(bytes) && isChecked && !this.isWaiting) return true;
+    const isChargeDue = limiter.defer(bytes);
+    if (!isChargeDue && isChecked && !this.isWaiting) return true;
     const now = limiter.now();
-    limiter.chargeDeferred(now);
+    if (isChargeDue) limiter.chargeDeferred(now);
     // The stream already waits if this read began before the stream was paused.
     if (this.isWaiting) return false;
     this.#waitAt(limiter.blockingBucket(now), now);
