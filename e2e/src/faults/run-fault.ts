@@ -105,6 +105,10 @@ export async function runFault(
         ),
       },
     };
+  } catch (thrown) {
+    // Otherwise all further faults would fail too.
+    for (const name of await suspensionsOfLater(faultFleet)) await faultFleet.fleet.cluster.kubectl('delete', name);
+    throw thrown;
   } finally {
     await allStop();
     await fault.restore?.(faultFleet);
@@ -163,17 +167,22 @@ function suspendWithKubectl({ fleet }: FaultFleet, endsAfterMinutes: number | un
 }
 
 /** Deletes the Suspension of the tenant `later`. If it was made without the API server, the controller creates its object later. */
-async function resumeLater({ fleet }: FaultFleet): Promise<void> {
+async function resumeLater(faultFleet: FaultFleet): Promise<void> {
   const names = await eventually(
     async () => {
-      const found = (await fleet.cluster.kubectl('get', 'suspensions', '-o', 'name')).split('\n').filter(Boolean);
-      const others = found.filter((name) => !name.endsWith('/stopped'));
-      if (others.length === 0) throw new Error('the tenant "later" has no Suspension');
-      return others;
+      const found = await suspensionsOfLater(faultFleet);
+      if (found.length === 0) throw new Error('the tenant "later" has no Suspension');
+      return found;
     },
     { timeoutMs: 60_000, intervalMs: 250 },
   );
-  await fleet.cluster.kubectl('delete', ...names);
+  await faultFleet.fleet.cluster.kubectl('delete', ...names);
+}
+
+/** Returns the names of all Suspensions but the one that stays for the whole suite, as kubectl prints them. */
+async function suspensionsOfLater({ fleet }: FaultFleet): Promise<string[]> {
+  const names = (await fleet.cluster.kubectl('get', 'suspensions', '-o', 'name')).split('\n').filter(Boolean);
+  return names.filter((name) => !name.endsWith('/stopped'));
 }
 
 /** Samples how many bytes the clients of some nodes have exchanged. */
