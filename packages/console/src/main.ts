@@ -27,6 +27,7 @@ import {
 import { findKubeconfig } from './kubernetes/api-client.ts';
 import { type ConsoleAuth, type RunningConsole, startConsole } from './start-console.ts';
 import { kubernetesSuspensionWriter } from './suspensions/kubernetes-suspension-writer.ts';
+import { patientSuspensionStore } from './suspensions/patient-suspension-store.ts';
 import { storeSuspensionWriter } from './suspensions/store-suspension-writer.ts';
 
 /** The host names that a certificate can have, except wildcards. */
@@ -76,7 +77,7 @@ await runProcess('weir-console', (control) => {
       {
         name: 'console',
         async start() {
-          const { suspensions: suspensionStore } = store;
+          const suspensionStore = patientSuspensionStore(store.suspensions, clock);
           const suspensionWriter =
             kubeconfig === undefined
               ? storeSuspensionWriter({ suspensionStore, clock })
