@@ -112,8 +112,6 @@ export const FAULTS: readonly Fault[] = [
       await fleet.redis.stop({ signal: 'SIGKILL' });
       await sleep(5);
       await fleet.redis.start();
-      // The console needs Redis for `weir suspend`, and may take 2 s until it connects again.
-      await sleep(3);
     },
     heal: (faultFleet) => faultFleet.freeDisk(),
     suspend: everywhere('weir'),
