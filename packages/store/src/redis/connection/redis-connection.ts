@@ -1,4 +1,4 @@
-import { backoffMs, type Clock, errorMessage, formatHostPort, type HostPort, type Logger } from '@weir/runtime';
+import { type Clock, errorMessage, formatHostPort, type HostPort, type Logger } from '@weir/runtime';
 import { Redis } from 'ioredis';
 import { CallStatistics } from '../../call-statistics.ts';
 import { ConnectionStatus } from '../../connection-status.ts';
@@ -40,16 +40,15 @@ export interface RedisCalls {
   withDedicatedConnection<T>(signal: AbortSignal, use: (redis: Redis) => AsyncIterable<T>): AsyncGenerator<T>;
 }
 
-const RECONNECT_BACKOFF = { minMs: 50, maxMs: 2_000 };
-/** How many times the ceiling of the first wait is doubled: the first wait is at most 800 ms. */
-const FIRST_WAIT_DOUBLINGS = 3;
+const MIN_RECONNECT_DELAY_MS = 50;
+const MAX_RECONNECT_DELAY_MS = 800;
 
 /**
- * Returns how long to wait before the next attempt to connect, after `failures` attempts in a row have failed or after the connection was
- * lost (1). The first wait is already spread over most of a second, because all proxies of a fleet lose Redis at the same moment.
+ * Returns how many milliseconds to wait before an attempt to connect again. The delay is random, because all proxies of a fleet lose Redis
+ * at the same moment. It does not grow with the number of failed attempts: a proxy learns of a cut-off only when it reaches Redis.
  */
-export function reconnectDelayMs(failures: number, random: () => number): number {
-  return backoffMs(failures + FIRST_WAIT_DOUBLINGS, { ...RECONNECT_BACKOFF, random });
+export function reconnectDelayMs(random: () => number): number {
+  return Math.round(MIN_RECONNECT_DELAY_MS + random() * (MAX_RECONNECT_DELAY_MS - MIN_RECONNECT_DELAY_MS));
 }
 
 /**
@@ -66,7 +65,6 @@ export class RedisConnection {
   readonly #closed = new AbortController();
   /** The server that was found at the last connect of the connection for calls. */
   #server: HostPort | undefined;
-  #failures = 0;
   #hasBeenReady = false;
   #lastError: unknown;
   #droppedStream: Redis['stream'] | undefined;
@@ -81,7 +79,7 @@ export class RedisConnection {
         this.#server = await findServer();
         return this.#server;
       }),
-      retryStrategy: () => reconnectDelayMs(++this.#failures, random),
+      retryStrategy: () => reconnectDelayMs(random),
     });
     defineScripts(this.#redis);
     this.#redis.on('error', (error) => {
@@ -172,7 +170,6 @@ export class RedisConnection {
       this.#drop(this.#errorFor(thrown));
       return;
     }
-    this.#failures = 0;
     this.#lastError = undefined;
     if (this.status.state === 'closed') return;
     log.info({ redis: this.#serverName }, 'Redis is ready');
