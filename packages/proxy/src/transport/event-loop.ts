@@ -1,7 +1,8 @@
 // The event loop of a thread's sockets: one epoll instance, beside libuv's own loop.
 //
 // The loop runs in a `setImmediate`. It waits for events of its sockets and of libuv, whose epoll descriptor is one more entry in the epoll
-// instance. It passes each event to the handler of its socket, and returns to libuv, so that timers, messages and promises run as usual.
+// instance. It passes each event to the handler of its socket. It returns to libuv when libuv has an event, when no socket has an event, or
+// after a short time, so that timers, messages and promises run as usual.
 // A handler is found by descriptor and generation, so an event of a closed descriptor never reaches the socket that took its number.
 
 import { countProgress } from './progress.ts';
@@ -12,11 +13,16 @@ import { EPOLLIN } from './syscalls/layouts.ts';
 const MAX_WAIT_MS = 1_000;
 /**
  * The longest wait while no handle of libuv keeps the thread alive. Libuv then asks for no wait, so this wait grows by 1 ms with each idle
- * run.
+ * turn.
  */
 const MAX_UNCERTAIN_WAIT_MS = 10;
 /** How long one turn goes on handling events if each wait receives as many events as it can. */
 const MAX_HANDLE_MS = 2;
+/**
+ * How long a run of the loop begins further turns while sockets have events and libuv has none. A return to libuv costs about as much as the
+ * events of one connection, but timers, promises and immediates wait for it.
+ */
+const MAX_RUN_MS = 1;
 /** The generation of the registration of libuv's descriptor. Sockets begin at 1. */
 const LIBUV_GENERATION = 0;
 const MAX_GENERATION = 0xffffffff;
@@ -57,8 +63,10 @@ export class EventLoop {
   readonly #flushable: Flushable[] = [];
   #isScheduled = false;
   #isRunning = false;
-  /** The number of consecutive runs in which no socket had an event. */
-  #idleRuns = 0;
+  /** Whether libuv had an event in the current run. */
+  #hasLibuvEvent = false;
+  /** The number of consecutive turns in which no socket had an event. */
+  #idleTurns = 0;
   #turn = 0;
   /** The time at which the current wait returned, or NaN if the time was not needed since. */
   #waitedAt = Number.NaN;
@@ -154,22 +162,37 @@ export class EventLoop {
   readonly #run = (): void => {
     this.#isScheduled = false;
     this.#isRunning = true;
+    this.#hasLibuvEvent = false;
+    this.#runTurn(this.#waitMs());
+    if (this.#mayContinue()) {
+      const endsAt = this.nowMs + MAX_RUN_MS;
+      do this.#runTurn(this.#waitMs());
+      while (this.#mayContinue() && this.nowMs < endsAt);
+    }
+    this.#isRunning = false;
+    if (this.#registrationCount > 0 || this.#resumable.length > 0 || this.#closing.length > 0) this.#schedule();
+  };
+
+  #runTurn(waitMs: number): void {
     this.#turn += 1;
     this.#waitedAt = Number.NaN;
     this.#emitClosed();
     this.#resumeAll();
-    this.#handleEvents();
+    this.#handleEvents(waitMs);
     while (this.#flushable.length > 0) this.#flushable.pop()?.flush();
-    this.#isRunning = false;
-    if (this.#registrationCount > 0 || this.#resumable.length > 0 || this.#closing.length > 0) this.#schedule();
-  };
+  }
+
+  /** Whether the next turn may begin without a return to libuv: libuv has no event, and a socket had one or has more to do. */
+  #mayContinue(): boolean {
+    return !this.#hasLibuvEvent && (this.#idleTurns === 0 || this.#resumable.length > 0);
+  }
 
   /**
    * Handles the events that are ready. If there are more than one wait receives, waits again for a short time, because a socket whose event
    * comes after thousands of others would otherwise also wait for what these sockets do in the next turns.
    */
-  #handleEvents(): void {
-    let count = this.#poll.wait(this.#waitMs());
+  #handleEvents(waitMs: number): void {
+    let count = this.#poll.wait(waitMs);
     this.#waitedAt = Number.NaN;
     for (let index = 0; index < count; index += 1) this.#handle(index);
     if (count < MAX_EVENTS) return;
@@ -182,8 +205,10 @@ export class EventLoop {
 
   #handle(index: number): void {
     const registration = this.#registrations[this.#poll.descriptorAt(index)];
-    if (registration === undefined || registration.generation !== this.#poll.generationAt(index)) return;
-    this.#idleRuns = 0;
+    const generation = this.#poll.generationAt(index);
+    if (generation === LIBUV_GENERATION) this.#hasLibuvEvent = true;
+    if (registration === undefined || registration.generation !== generation) return;
+    this.#idleTurns = 0;
     countProgress();
     registration.handler.onEvents(this.#poll.eventsAt(index));
     this.#emitClosed();
@@ -210,14 +235,14 @@ export class EventLoop {
 
   #waitMs(): number {
     if (this.#resumable.length > 0 || this.#flushable.length > 0 || this.#registrationCount === 0) return 0;
-    // The first idle run does not wait, because libuv usually has work that its next iteration completes.
-    this.#idleRuns += 1;
-    if (this.#idleRuns === 1) return 0;
+    // The first idle turn does not wait, because libuv usually has work that its next iteration completes.
+    this.#idleTurns += 1;
+    if (this.#idleTurns === 1) return 0;
     // Libuv counts the running immediate as pending work, so it would ask for no wait. Clearing an immediate corrects this.
     clearImmediate(setImmediate(doNothing));
     const timeout = libuvTimeoutMs();
     if (timeout === 0 && isLibuvAlive()) return 0;
-    if (timeout === 0) return Math.min(MAX_UNCERTAIN_WAIT_MS, this.#idleRuns - 2);
+    if (timeout === 0) return Math.min(MAX_UNCERTAIN_WAIT_MS, this.#idleTurns - 2);
     return timeout < 0 || timeout > MAX_WAIT_MS ? MAX_WAIT_MS : timeout;
   }
 }
