@@ -3,7 +3,7 @@ import { IS_VALUE_BYTE, TOKEN_LOWER } from '../h1/byte-classes.ts';
 /** Up to this length a loop is faster than `set` of a whole array. */
 const MAX_LOOP_ARRAY_BYTES = 16;
 /** Up to this length a loop is faster than `set` of a part of an array, which needs a view of this part. */
-const MAX_LOOP_RANGE_BYTES = 64;
+const MAX_LOOP_RANGE_BYTES = 32;
 /** The number of decimal digits of `Number.MAX_SAFE_INTEGER`. */
 const MAX_DIGITS = 16;
 const HEX_DIGITS: Uint8Array = asciiBytes('0123456789abcdef');
