@@ -78,9 +78,9 @@ describe('the manifests of the guide are valid', () => {
   });
 });
 
-const httpManifests = ['docs/http.md', 'docs/http-requests.md', 'docs/grpc.md'].flatMap((page) =>
-  fencedBlocks(readPage(page), 'yaml').map(({ text }) => text),
-);
+const manifestsIn = (page: string): string[] => fencedBlocks(readPage(page), 'yaml').map(({ text }) => text);
+const httpManifests = ['docs/http.md', 'docs/http-requests.md', 'docs/grpc.md'].flatMap(manifestsIn);
+const accessLogManifests = manifestsIn('docs/access-log.md');
 
 test('translate accepts all Services of the HTTP pages together, given their Secrets and a policy that allows their hosts', async () => {
   const manifests = httpManifests;
@@ -90,22 +90,26 @@ test('translate accepts all Services of the HTTP pages together, given their Sec
   assert.deepEqual(await translateErrors([...manifests, ...secrets, POLICY], '--shared-ports', '80'), []);
 });
 
+test('translate accepts the Services of docs/access-log.md', async () => {
+  assert.equal(accessLogManifests.length, 1);
+  assert.deepEqual(await translateErrors(accessLogManifests), []);
+});
+
 test('translate accepts docs/http, whose port is shared', async () => {
   const manifests = readPage('docs/http/store.yaml');
   assert.deepEqual(await translateErrors([manifests], '--shared-ports', '8080'), []);
 });
 
 test('every Service of the HTTP pages has a port where the proxies read HTTP requests', () => {
-  for (const text of httpManifests) assert.match(text, /appProtocol: (?:http|kubernetes\.io\/ws|grpc) \}/);
+  for (const text of [...httpManifests, ...accessLogManifests])
+    assert.match(text, /appProtocol: (?:http|kubernetes\.io\/ws|grpc) \}/);
 });
 
 test('translate accepts the Services of docs/https.md, given the Secrets that they name', async () => {
-  const services = fencedBlocks(readPage('docs/https.md'), 'yaml')
-    .map(({ text }) => text)
-    .filter((text) => /^kind: Service$/m.test(text));
-  assert.equal(services.length, 2);
-  const named = services.join('').matchAll(/weir\.dev\/(?:tls-secret|backend-tls-ca): (\S+)/g);
-  const secrets = [...new Set([...named].map(([, name = '']) => name))].map(secret);
+  const services = manifestsIn('docs/https.md');
+  assert.equal(services.length, 3);
+  const named = services.join('').matchAll(/weir\.dev\/(?:tls-secret|backend-tls-ca): (.+)/g);
+  const secrets = [...new Set([...named].flatMap(([, names = '']) => names.split(', ')))].map(secret);
   for (const text of services) assert.deepEqual(await translateErrors([text, ...secrets]), []);
 });
 
