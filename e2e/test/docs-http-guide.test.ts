@@ -15,6 +15,7 @@ import {
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
   type SecureClientSessionOptions,
+  type ServerHttp2Stream,
 } from 'node:http2';
 import { createServer as createHttpsServer, request as startTlsRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
@@ -109,7 +110,7 @@ describe('the manifests of the HTTP pages', requirement, () => {
 
   test('grpc.md: a call reaches the pod over HTTP/2, and its status comes back in the trailers', async () => {
     const orders = '127.0.1.1';
-    const server = createHttp2Server().on('stream', (stream, headers) => {
+    const server = createHttp2Server().on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
       stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
       stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
       void text(stream).then((body) => stream.end(`${headers[':path']} ${body}`));

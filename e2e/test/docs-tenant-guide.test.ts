@@ -34,12 +34,11 @@ export async function translateErrors(
   return problems.filter(({ severity }) => severity === 'error');
 }
 
-// Tests that the manifests of the tenant's guide are valid, and that the guide lists exactly the known annotations.
-const PAGE = readPage('docs/tenants.md');
-const sectionOf = (heading: string): string => PAGE.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+// Tests that the manifests of the tenant's pages are valid, and that the reference lists exactly the known annotations.
+const manifestsIn = (page: string): string[] => fencedBlocks(readPage(page), 'yaml').map(({ text }) => text);
 
-const annotationsIn = (section: string): string[] =>
-  [...section.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell = '']) =>
+const annotationsIn = (page: string): string[] =>
+  [...page.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell = '']) =>
     [...cell.matchAll(/`weir\.dev\/([a-z-]+)`/g)].map(([, name = '']) => name),
   );
 
@@ -56,12 +55,12 @@ test('the table lists exactly the known annotations', async () => {
   const [, names = ''] = /this version knows ([a-z, -]+); remove/.exec(error?.message ?? '') ?? [];
   const known = names.split(', ');
   assert.ok(known.length > 20, `only ${known.length} were named`);
-  assert.deepEqual(annotationsIn(sectionOf('Annotations')).sort(), known.sort());
+  assert.deepEqual(annotationsIn(readPage('docs/annotations.md')).sort(), known.sort());
 });
 
 describe('the manifests of the guide are valid', () => {
-  const blocks = fencedBlocks(PAGE, 'yaml').map(({ text }) => text);
-  const services = blocks.filter((text) => /^kind: Service$/m.test(text));
+  const pages = ['docs/tenants.md', 'docs/endpoints.md', 'docs/tls-and-hosts.md', 'docs/udp.md'];
+  const services = pages.flatMap(manifestsIn);
   const [sharing, standalone] = [true, false].map((isSharing) =>
     services.filter((text) => text.includes('weir.dev/hosts') === isSharing),
   );
@@ -78,7 +77,6 @@ describe('the manifests of the guide are valid', () => {
   });
 });
 
-const manifestsIn = (page: string): string[] => fencedBlocks(readPage(page), 'yaml').map(({ text }) => text);
 const httpManifests = ['docs/http.md', 'docs/http-requests.md', 'docs/grpc.md'].flatMap(manifestsIn);
 const accessLogManifests = manifestsIn('docs/access-log.md');
 
