@@ -139,6 +139,16 @@ describe('the manifests of the HTTP pages', requirement, () => {
   });
 });
 
+test('http/store.yaml: the commands of http.md get the answers that the page shows', requirement, async () => {
+  await using _pages = await startPod(createServer(named('pages')), { host: '127.0.0.1', port: 8001 });
+  await using _api = await startPod(createServer(named('api')), { host: '127.0.0.1', port: 8002 });
+  const manifests = [readPage('docs/http/store.yaml')];
+  await using _page = await servePage({ manifests, pods: {}, args: ['--shared-ports', '8080'] });
+  const host = 'store.shop.example.com';
+  assert.equal((await ask(8080, { path: '/', host })).body, 'pages / ');
+  assert.equal((await ask(8080, { path: '/api/', host })).body, 'api / ');
+});
+
 describe('the manifests of https.md', requirement, () => {
   const [redirecting = '', severalCertificates = '', encryptingAgain = ''] = manifestsIn('docs/https.md');
   const host = 'shop.example.com';
