@@ -34,12 +34,11 @@ export async function translateErrors(
   return problems.filter(({ severity }) => severity === 'error');
 }
 
-// Tests that the manifests of the tenant's guide are valid, and that the guide lists exactly the known annotations.
-const PAGE = readPage('docs/tenants.md');
-const sectionOf = (heading: string): string => PAGE.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+// Tests that the manifests of the tenant's pages are valid, and that the reference lists exactly the known annotations.
+const manifestsIn = (page: string): string[] => fencedBlocks(readPage(page), 'yaml').map(({ text }) => text);
 
-const annotationsIn = (section: string): string[] =>
-  [...section.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell = '']) =>
+const annotationsIn = (page: string): string[] =>
+  [...page.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell = '']) =>
     [...cell.matchAll(/`weir\.dev\/([a-z-]+)`/g)].map(([, name = '']) => name),
   );
 
@@ -56,12 +55,12 @@ test('the table lists exactly the known annotations', async () => {
   const [, names = ''] = /this version knows ([a-z, -]+); remove/.exec(error?.message ?? '') ?? [];
   const known = names.split(', ');
   assert.ok(known.length > 20, `only ${known.length} were named`);
-  assert.deepEqual(annotationsIn(sectionOf('Annotations')).sort(), known.sort());
+  assert.deepEqual(annotationsIn(readPage('docs/annotations.md')).sort(), known.sort());
 });
 
 describe('the manifests of the guide are valid', () => {
-  const blocks = fencedBlocks(PAGE, 'yaml').map(({ text }) => text);
-  const services = blocks.filter((text) => /^kind: Service$/m.test(text));
+  const pages = ['docs/tenants.md', 'docs/endpoints.md', 'docs/tls-and-hosts.md', 'docs/udp.md'];
+  const services = pages.flatMap(manifestsIn);
   const [sharing, standalone] = [true, false].map((isSharing) =>
     services.filter((text) => text.includes('weir.dev/hosts') === isSharing),
   );
@@ -78,9 +77,8 @@ describe('the manifests of the guide are valid', () => {
   });
 });
 
-const httpManifests = ['docs/http.md', 'docs/http-requests.md', 'docs/grpc.md'].flatMap((page) =>
-  fencedBlocks(readPage(page), 'yaml').map(({ text }) => text),
-);
+const httpManifests = ['docs/http.md', 'docs/http-requests.md', 'docs/grpc.md'].flatMap(manifestsIn);
+const accessLogManifests = manifestsIn('docs/access-log.md');
 
 test('translate accepts all Services of the HTTP pages together, given their Secrets and a policy that allows their hosts', async () => {
   const manifests = httpManifests;
@@ -90,22 +88,26 @@ test('translate accepts all Services of the HTTP pages together, given their Sec
   assert.deepEqual(await translateErrors([...manifests, ...secrets, POLICY], '--shared-ports', '80'), []);
 });
 
+test('translate accepts the Services of docs/access-log.md', async () => {
+  assert.equal(accessLogManifests.length, 1);
+  assert.deepEqual(await translateErrors(accessLogManifests), []);
+});
+
 test('translate accepts docs/http, whose port is shared', async () => {
   const manifests = readPage('docs/http/store.yaml');
   assert.deepEqual(await translateErrors([manifests], '--shared-ports', '8080'), []);
 });
 
 test('every Service of the HTTP pages has a port where the proxies read HTTP requests', () => {
-  for (const text of httpManifests) assert.match(text, /appProtocol: (?:http|kubernetes\.io\/ws|grpc) \}/);
+  for (const text of [...httpManifests, ...accessLogManifests])
+    assert.match(text, /appProtocol: (?:http|kubernetes\.io\/ws|grpc) \}/);
 });
 
 test('translate accepts the Services of docs/https.md, given the Secrets that they name', async () => {
-  const services = fencedBlocks(readPage('docs/https.md'), 'yaml')
-    .map(({ text }) => text)
-    .filter((text) => /^kind: Service$/m.test(text));
-  assert.equal(services.length, 2);
-  const named = services.join('').matchAll(/weir\.dev\/(?:tls-secret|backend-tls-ca): (\S+)/g);
-  const secrets = [...new Set([...named].map(([, name = '']) => name))].map(secret);
+  const services = manifestsIn('docs/https.md');
+  assert.equal(services.length, 3);
+  const named = services.join('').matchAll(/weir\.dev\/(?:tls-secret|backend-tls-ca): (.+)/g);
+  const secrets = [...new Set([...named].flatMap(([, names = '']) => names.split(', ')))].map(secret);
   for (const text of services) assert.deepEqual(await translateErrors([text, ...secrets]), []);
 });
 

@@ -5,7 +5,8 @@ import { parse } from 'yaml';
 
 const PAGE_HEAD = `# Custom resources
 
-<!-- Written by e2e/test/docs-custom-resources.test.ts from charts/weir-crds/definitions: UPDATE_GOLDEN=1 npm test -- docs-custom-resources -->
+<!-- Written by e2e/test/docs-custom-resources.test.ts from charts/weir-crds/definitions:
+UPDATE_GOLDEN=1 npm test -- docs-custom-resources -->
 
 This page describes Weir's custom resources. It is generated from their definitions, and
 \`kubectl explain tenantpolicy.spec.limits\` prints the same text. All resources have the category \`weir\`, so
@@ -13,8 +14,8 @@ This page describes Weir's custom resources. It is generated from their definiti
 
 If a manifest contains an unknown field, \`kubectl\` refuses the manifest. If another client sends an unknown field, the API
 server drops the field. A quantity is a number with an optional suffix, in the Kubernetes notation for memory: \`100M\`
-is 100,000,000, and \`10Ti\` is 10 × 2⁴⁰. [The tenant's guide](tenants.md#annotations) lists the annotations of
-Services, and [Tenants and limits](limits.md) explains policies.`;
+is 100,000,000, and \`10Ti\` is 10 × 2⁴⁰. [Annotations](annotations.md) lists the annotations of Services,
+and [Tenants and limits](limits.md) explains policies.`;
 
 export function customResourcePage(): string {
   return [PAGE_HEAD, ...customResources().map(resourceSection)].join('\n\n');
@@ -24,17 +25,22 @@ function resourceSection({ group, version, kind, plural, scope, columns, schema 
   const where = scope === 'Cluster' ? 'cluster-scoped' : 'namespaced';
   const parts = Object.entries(schema.properties ?? {}).flatMap(([name, part]) => [
     `### ${kind}: ${name}`,
-    ...(part.description === undefined ? [] : [part.description]),
+    ...(part.description === undefined ? [] : [wrapped(part.description)]),
     fieldTable(part, name),
     ...rulesText(part['x-kubernetes-validations']),
   ]);
   return [
     `## ${kind}`,
-    schema.description ?? '',
+    wrapped(schema.description ?? ''),
     `API version \`${group}/${version}\`, ${where}. \`kubectl get ${plural}\` prints these columns:`,
     columns.map(columnText).join('\n'),
     ...parts,
   ].join('\n\n');
+}
+
+/** Breaks a text into lines of at most 120 characters, as all pages have. */
+function wrapped(text: string): string {
+  return text.replaceAll(/(.{1,120})(?: +|$)/g, '$1\n').trimEnd();
 }
 
 function columnText({ name, jsonPath, priority = 0 }: PrinterColumn): string {

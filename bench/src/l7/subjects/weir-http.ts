@@ -1,4 +1,3 @@
-import { connectClient } from '@weir/testkit';
 import type { Subject } from '../../subjects/subject.ts';
 import { startWeirServices, type WeirOptions } from '../../subjects/weir.ts';
 import { serviceManifest, tenantPolicyManifest, tlsSecretManifest } from '../../subjects/weir-manifests.ts';
@@ -20,7 +19,7 @@ export async function startWeirHttp(
 ): Promise<Subject<L7Listener>> {
   const ports = await freeL7Ports();
   const hasRoutes = listener === 'routes';
-  const subject = await startWeirServices<L7Listener>(
+  return await startWeirServices<L7Listener>(
     {
       manifests: weirHttpManifests(ports, { ...input, hasRoutes }),
       ports,
@@ -29,9 +28,6 @@ export async function startWeirHttp(
     },
     { ...options, limits: 'inactive' },
   );
-  if (listener !== 'http2') return subject;
-  const reason = await http2RefusalOf(ports.http2);
-  return reason === undefined ? subject : { ...subject, unsupported: { ...subject.unsupported, http2: reason } };
 }
 
 export function weirHttpManifests(
@@ -59,20 +55,4 @@ export function weirHttpManifests(
     ...(hasRoutes ? routes : []),
     tenantPolicyManifest('inactive', hasRoutes ? ['*.example'] : []),
   ].join('---\n');
-}
-
-const CONNECTION_PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
-const EMPTY_SETTINGS = '\0\0\0\x04\0\0\0\0\0';
-/** The length of the header of a frame, and the position of its type (RFC 9113 §4.1). */
-const FRAME_HEADER_BYTES = 9;
-const FRAME_TYPE_AT = 3;
-const SETTINGS = 4;
-
-/** Returns why the listener does not accept HTTP/2 with prior knowledge; undefined if its first frame is SETTINGS (RFC 9113 §3.4). */
-async function http2RefusalOf(port: number): Promise<string | undefined> {
-  await using client = await connectClient({ port });
-  await client.send(Buffer.from(CONNECTION_PREFACE + EMPTY_SETTINGS, 'latin1'));
-  const answer = await client.take(FRAME_HEADER_BYTES);
-  if (answer[FRAME_TYPE_AT] === SETTINGS) return undefined;
-  return `HTTP/2 is not supported yet: the connection preface is answered with ${JSON.stringify(answer.toString('latin1'))}`;
 }
