@@ -26,7 +26,12 @@ for (const nodes of [['a'], ['a', 'b'], ['a', 'b', 'c']]) {
 
 test('connections of all proxies count together, and a share moves to the proxy whose clients need it', async () => {
   await using stack = new AsyncDisposableStack();
-  const { fleet } = await threeProxies(stack, { connections: 12 });
+  const { fleet, shares } = await threeProxies(stack, { connections: 12 });
+  // The first proxy has the whole limit until its next exchange, while each further proxy begins with one unit.
+  await eventually(() => {
+    assert.equal(shares.size, NODES.length);
+    assert.ok(sumOf(shares.values()) <= 12, JSON.stringify([...shares]));
+  });
   const open = new Map<string, TestClient[]>(NODES.map((node) => [node, []]));
   const fill = async (node: string): Promise<void> => {
     for (let client = await echoing(fleet, node); client !== undefined; client = await echoing(fleet, node))
@@ -75,15 +80,38 @@ test('a proxy that closes gives its share to the other proxies', async () => {
 async function threeProxies(
   stack: AsyncDisposableStack,
   limits: Parameters<Fleet['limit']>[1],
-): Promise<{ readonly fleet: Fleet; readonly proxies: ReadonlyMap<string, RunningProxy> }> {
+): Promise<{
+  readonly fleet: Fleet;
+  readonly proxies: ReadonlyMap<string, RunningProxy>;
+  /** The last share that the store has granted to each node. Changes. */
+  readonly shares: ReadonlyMap<string, number>;
+}> {
   const fleet = stack.use(await startFleet({ nodes: NODES }));
   const backend = stack.use(await echoServer());
   fleet.limit('shop', limits);
   await fleet.serve(webService([endpointOf(backend)]));
+  const shares = sharesOf(fleet);
   const proxies = new Map<string, RunningProxy>();
   for (const node of NODES) proxies.set(node, await fleet.proxy({ node }));
   await Promise.all([...proxies.values()].map((proxy) => proxy.ready));
-  return { fleet, proxies };
+  return { fleet, proxies, shares };
+}
+
+/** Returns the last share that the store has granted to each node. The map changes. */
+function sharesOf({ store }: Fleet): ReadonlyMap<string, number> {
+  const shares = new Map<string, number>();
+  const { leases } = store;
+  const exchange = leases.exchange.bind(leases);
+  leases.exchange = async (request) => {
+    const grants = await exchange(request);
+    for (const { share } of grants) shares.set(request.node, share);
+    return grants;
+  };
+  return shares;
+}
+
+function sumOf(numbers: Iterable<number>): number {
+  return [...numbers].reduce((sum, each) => sum + each, 0);
 }
 
 /** Makes attempts at all of the nodes for at least `ms` milliseconds, and counts the clients that got a response. */
