@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { discardServer, echoServer, eventually, patternBytes, patternServer } from '@weir/testkit';
-import type { TcpTransport } from '../../../src/transport/tcp-transport.ts';
+import type { TcpTransport, Turns } from '../../../src/transport/tcp-transport.ts';
 import { testManySlowReaders } from './slow-readers.ts';
 import { StreamRecorder } from './stream-recorder.ts';
 import type { StreamSetup } from './stream-setup.ts';
@@ -84,14 +84,14 @@ export function streamContract(setup: StreamSetup): void {
       assert.equal((await client.take(text.length)).toString(), text);
     });
 
-    test('reads at most 256 KiB per loop iteration while another stream reads', async () => {
+    test('reads at most 256 KiB per turn while another stream reads', async () => {
       using listener = await startTestListener(transport);
       await using source = await patternServer({ bytes: 24 * MEGABYTE });
       const arrival = listener.next({ reads: false });
       await using client = await connect({ host: listener.host, port: listener.port });
       const { stream, events: accepted } = await arrival;
       const connected = new StreamRecorder();
-      const largest = largestSharedRead(accepted, connected);
+      const largest = largestSharedRead(transport.turns, [accepted, connected]);
       void client.sendPattern({ bytes: 24 * MEGABYTE, chunk: 4 * MEGABYTE });
       const sourceStream = transport.connect({ address: source.host, port: source.port }, connected);
       await connected.until(() => connected.isConnected);
@@ -99,7 +99,7 @@ export function streamContract(setup: StreamSetup): void {
       await accepted.until(() => accepted.received === 24 * MEGABYTE);
       await connected.until(() => connected.hasEnded);
       sourceStream.reset();
-      assert.ok(largest() > 0 && largest() <= 262_144, `${largest()} bytes in one iteration`);
+      assert.ok(largest() > 0 && largest() <= 262_144, `${largest()} bytes in one turn`);
     });
 
     test('keeps the bytes of slow readers apart', () => testManySlowReaders(setup));
@@ -229,26 +229,27 @@ async function roundTrip(transport: TcpTransport, { host, port }: { host: string
 }
 
 /**
- * Returns a function that returns the largest number of bytes that a stream read in one iteration of the event loop.
- * Counts only iterations in which all streams read, as they did in the iteration before.
+ * Returns a function that returns the largest number of bytes that a stream read in one turn of the event loop.
+ * Counts only turns in which all streams read, as they did in the turn with reads before.
  */
-function largestSharedRead(...recorders: readonly StreamRecorder[]): () => number {
+function largestSharedRead(turns: Turns, recorders: readonly StreamRecorder[]): () => number {
   let largest = 0;
   let wasShared = false;
-  let iteration: number[] | undefined;
-  const endIteration = (): void => {
-    const isShared = iteration?.every((bytes) => bytes > 0) ?? false;
-    if (isShared && wasShared) largest = Math.max(largest, ...(iteration ?? []));
+  let turn = -1;
+  let bytesOfTurn: number[] = [];
+  const endTurn = (): void => {
+    const isShared = bytesOfTurn.length > 0 && bytesOfTurn.every((bytes) => bytes > 0);
+    if (isShared && wasShared) largest = Math.max(largest, ...bytesOfTurn);
     wasShared = isShared;
-    iteration = undefined;
   };
   for (const [index, recorder] of recorders.entries()) {
     recorder.onBytes = (_, bytes) => {
-      if (iteration === undefined) {
-        iteration = recorders.map(() => 0);
-        setImmediate(endIteration);
+      if (turn !== turns.current) {
+        endTurn();
+        turn = turns.current;
+        bytesOfTurn = recorders.map(() => 0);
       }
-      iteration[index] = (iteration[index] as number) + bytes.length;
+      bytesOfTurn[index] = (bytesOfTurn[index] as number) + bytes.length;
     };
   }
   return () => largest;
