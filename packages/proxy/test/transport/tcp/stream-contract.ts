@@ -230,17 +230,18 @@ async function roundTrip(transport: TcpTransport, { host, port }: { host: string
 
 /**
  * Returns a function that returns the largest number of bytes that a stream read in one turn of the event loop.
- * Counts only turns in which all streams read, as they did in the turn with reads before.
+ * Counts only turns in which all streams read, as they did in the two turns with reads before: a stream that was alone decides the
+ * size of its next read before the other stream reads.
  */
 function largestSharedRead(turns: Turns, recorders: readonly StreamRecorder[]): () => number {
   let largest = 0;
-  let wasShared = false;
+  let sharedTurns = 0;
   let turn = -1;
   let bytesOfTurn: number[] = [];
   const endTurn = (): void => {
     const isShared = bytesOfTurn.length > 0 && bytesOfTurn.every((bytes) => bytes > 0);
-    if (isShared && wasShared) largest = Math.max(largest, ...bytesOfTurn);
-    wasShared = isShared;
+    sharedTurns = isShared ? sharedTurns + 1 : 0;
+    if (sharedTurns > 2) largest = Math.max(largest, ...bytesOfTurn);
   };
   for (const [index, recorder] of recorders.entries()) {
     recorder.onBytes = (_, bytes) => {
