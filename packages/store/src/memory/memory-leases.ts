@@ -1,6 +1,14 @@
 import type { ShareClaim } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
-import type { Incarnation, LeaseExchange, LeaseGrant, LeaseName, LeaseRequest, LeaseStore } from '../contract.ts';
+import type {
+  Incarnation,
+  LeaseExchange,
+  LeaseGrant,
+  LeaseName,
+  LeaseOwner,
+  LeaseRequest,
+  LeaseStore,
+} from '../contract.ts';
 import { LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS } from '../limits.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 
@@ -71,6 +79,13 @@ export class MemoryLeases implements LeaseStore {
   async members(): Promise<readonly Incarnation[]> {
     this.#connection.assertReady();
     return [...this.content.members.values()].map(({ node, life }) => ({ node, life }));
+  }
+
+  async openConnections(owner: LeaseOwner): Promise<number> {
+    this.#connection.assertReady();
+    const { leases, members } = this.content;
+    const holders = [...(leases.get(leaseKey({ owner, resource: 'connections' })) ?? [])];
+    return holders.reduce((sum, [member, { claim }]) => sum + (members.has(member) ? claim.floor : 0), 0);
   }
 }
 

@@ -110,6 +110,23 @@ export function leasesContract(subject: StoreUnderTest): void {
       assert.equal((await b.exchange(request(100, { wanted: 60 }))).share, 50);
     });
 
+    test('say how many connections the members have open', async () => {
+      await using world = await subject.open();
+      const { a, b } = await registered(world);
+      const { leases } = a.store;
+      assert.equal(await leases.openConnections(SHOP.owner), 0);
+      await a.exchangeAll([
+        request(100, { held: 40, wanted: 60, demand: 50, floor: 33, used: 9 }),
+        { ...request(100, { held: 7, wanted: 7, floor: 7 }), resource: 'requestsPerSecond' },
+        { ...request(100, { held: 5, wanted: 5, floor: 5 }), owner: { kind: 'service', uid: 'shop' } },
+      ]);
+      await b.exchange(request(100, { held: 10, wanted: 10, floor: 8 }));
+      assert.equal(await leases.openConnections(SHOP.owner), 41);
+      assert.equal(await leases.openConnections({ kind: 'service', uid: 'shop' }), 5);
+      await leases.release('a', 1);
+      assert.equal(await leases.openConnections(SHOP.owner), 8);
+    });
+
     test('return when a member is released', async () => {
       await using world = await subject.open();
       const { a, b } = await registered(world);
