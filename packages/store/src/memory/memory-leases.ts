@@ -99,10 +99,11 @@ export function exchangeLeases(content: LeaseContent, exchange: LeaseExchange, n
   content.heardAt = now;
   content.members.set(own, { node, life, sequence, heardAt: now });
   const openMs = now - content.openedAt;
-  if (openMs >= MAX_LEASE_SILENCE_MS) {
-    for (const [key, { heardAt }] of content.members) {
-      if (now - heardAt >= MAX_LEASE_SILENCE_MS) content.members.delete(key);
-    }
+  for (const [key, member] of content.members) {
+    const silentFor = now - member.heardAt;
+    // After the clock was set back, the silence begins anew.
+    if (silentFor < 0) content.members.set(key, { ...member, heardAt: now });
+    else if (openMs >= MAX_LEASE_SILENCE_MS && silentFor >= MAX_LEASE_SILENCE_MS) content.members.delete(key);
   }
   const isRaisable = mayRaise && openMs >= LEASE_REGISTRATION_MS;
   return requests.map((request) => exchangeLease(content, request, { own, mayRaise: isRaisable }));
