@@ -104,7 +104,7 @@ function declareTests(version: PreviousVersion): void {
 type Json = Readonly<Record<string, unknown>>;
 type WeirCommand = (...args: string[]) => Promise<string>;
 
-/** Returns selected fields of the console's responses about an idle fleet. Omits other fields, because a later version may add fields. */
+/** Returns selected fields of the console's responses about an idle fleet. Omits other fields, because a later version may add fields and reword messages. */
 export async function consoleView(weir: WeirCommand): Promise<Json> {
   const json = async (...args: string[]): Promise<Json> => JSON.parse(await weir(...args, '-o', 'json')) as Json;
   const items = async (...args: string[]): Promise<readonly Json[]> => (await json(...args)).items as readonly Json[];
@@ -129,7 +129,7 @@ export async function consoleView(weir: WeirCommand): Promise<Json> {
     proxies,
     services: pickFields(services, 'namespace', 'name', 'tenant', 'state', 'addresses', 'ports', 'endpoints'),
     tenants: pickFields(tenants, 'name', 'policy', 'limits', 'namespaces', 'suspension'),
-    problems,
+    problems: pickFields(problems, 'code', 'subject', 'severity'),
     usage: pickFields(usage, 'tenant', 'month', 'receivedBytes', 'sentBytes', 'connections', 'services'),
     explained: pickFields([explained], 'namespace', 'name', 'state', 'addresses'),
     live: pickFields(live as readonly Json[], 'name').toSorted((a, b) => (String(a.name) < String(b.name) ? -1 : 1)),
