@@ -104,7 +104,10 @@ function declareTests(version: PreviousVersion): void {
 type Json = Readonly<Record<string, unknown>>;
 type WeirCommand = (...args: string[]) => Promise<string>;
 
-/** Returns selected fields of the console's responses about an idle fleet. Omits other fields, because a later version may add fields and reword messages. */
+/**
+ * Returns selected fields of the console's responses about an idle fleet. Omits other fields, because a later version may add fields and
+ * reword messages.
+ */
 export async function consoleView(weir: WeirCommand): Promise<Json> {
   const json = async (...args: string[]): Promise<Json> => JSON.parse(await weir(...args, '-o', 'json')) as Json;
   const items = async (...args: string[]): Promise<readonly Json[]> => (await json(...args)).items as readonly Json[];
