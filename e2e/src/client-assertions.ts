@@ -44,9 +44,23 @@ export async function assertRefused(hosts: readonly string[], port: number): Pro
   }
 }
 
-/** Asserts that each address refuses connections now, without waiting. */
-export async function assertRefusedNow(hosts: readonly string[], port: number): Promise<void> {
-  for (const host of hosts) await connectRefused(host, port);
+/**
+ * Asserts that no address serves a client from now on, and that each address refuses connections within 15 s. An address may accept and
+ * reset a connection that arrives while the proxy closes the listener.
+ */
+export async function assertCutOff(hosts: readonly string[], port: number): Promise<void> {
+  for (const host of hosts) {
+    let isServed = false;
+    await eventually(async () => {
+      try {
+        await echoOnce(host, port, undefined);
+        isServed = true;
+      } catch (error) {
+        assert.equal((error as NodeJS.ErrnoException).code, 'ECONNREFUSED');
+      }
+    }, DEFAULT_WAIT);
+    assert.equal(isServed, false, `${host}:${port} serves a client`);
+  }
 }
 
 /** Asserts that, within 15 s, each address accepts the client and closes the connection without sending data. */

@@ -45,6 +45,8 @@ export interface Fleet extends AsyncDisposable {
    * the old process while that process drains.
    */
   replaceProxyFromCheckout(checkout: string, node: NodeName): Promise<SpawnedProcess>;
+  /** Returns the root folder of the checkout from which a part of the fleet runs. */
+  checkoutOf(part: FleetProcess): string;
   /** Runs the `weir` command of another checkout. */
   weirFromCheckout(checkout: string, ...args: string[]): Promise<string>;
   /** Returns the last output of each process, also of processes that have stopped, for the report of a failing test. */
@@ -184,6 +186,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
       old.signal('SIGTERM');
       return old;
     },
+    checkoutOf: (part) => checkouts.get(part) ?? checkout,
     output: () => all.map(([part, process]) => `── ${part}\n${process.output().slice(-4000)}`).join('\n'),
     close,
     [Symbol.asyncDispose]: close,

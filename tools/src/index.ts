@@ -13,7 +13,11 @@ export {
   startControlPlane,
   waitForCustomResources,
 } from './kubernetes/control-plane.ts';
-export { requirePreviousVersion, unpackPreviousVersion } from './previous-version/previous-version.ts';
+export {
+  type PreviousVersion,
+  requirePreviousVersions,
+  unpackPreviousVersion,
+} from './previous-version/previous-version.ts';
 export type { ProgramLookup, ProgramName } from './programs/catalog.ts';
 export { findProgram } from './programs/find-program.ts';
 export { type ProvideOptions, providePrograms } from './programs/provide-programs.ts';

@@ -1,8 +1,10 @@
 // A tenant that is suspended and reaches its limits again and again while the versions of the fleet change.
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
-import { NODES, nodeAddress } from '../addresses.ts';
-import { assertEchoed, assertRefused, assertRefusedNow } from '../client-assertions.ts';
+import { NODES, type NodeName, nodeAddress } from '../addresses.ts';
+import { assertCutOff, assertEchoed, assertRefused } from '../client-assertions.ts';
 import type { Fleet } from '../fleet.ts';
 import { loadBalancer, namespaceManifest, tenantPolicy } from '../manifests.ts';
 import type { Pods } from '../pods.ts';
@@ -12,18 +14,18 @@ import { assertUsage, sumTotals, type TrafficTotals } from './traffic-totals.ts'
 const ADDRESSES = NODES.map(nodeAddress);
 const PORT = 25565;
 const OTHER_TENANT_PORT = 3002;
-/** The tenant's connection limit, which each proxy enforces for itself. */
-const MAX_CONNECTIONS_PER_PROXY = 2;
+/** The tenant's connection limit. One, two or three proxies can divide the limit equally. */
+const MAX_CONNECTIONS = 6;
 const DEFAULT_WAIT = { timeoutMs: 30_000, intervalMs: 100 };
 
 export interface LimitedTenant {
-  /** Asserts that a new Service, the connection limit and a suspension take effect at each proxy, and that the usage ledger is correct. */
+  /** Asserts that a new Service, the connection limit and a Suspension take effect at each proxy, and that the usage ledger is correct. */
   assertLimitAndSuspension(weir: (...args: string[]) => Promise<string>): Promise<void>;
 }
 
 export async function startLimitedTenant(fleet: Fleet, pods: Pods): Promise<LimitedTenant> {
   await fleet.cluster.apply(
-    tenantPolicy('game', { limits: { connections: MAX_CONNECTIONS_PER_PROXY } }),
+    tenantPolicy('game', { limits: { connections: MAX_CONNECTIONS } }),
     namespaceManifest('game', { team: 'game' }),
     loadBalancer('game/world', { ports: [{ port: PORT, targetPort: 'main' }] }),
     namespaceManifest('news'),
@@ -36,18 +38,24 @@ export async function startLimitedTenant(fleet: Fleet, pods: Pods): Promise<Limi
     counted = sumTotals([counted, { sent, received, connections: 1 }]);
   };
 
-  /** Opens the permitted number of connections through each proxy, and asserts that a further connection is reset. */
+  /**
+   * Opens as many connections as the limit permits, and asserts that each proxy resets a further connection. All proxies that share limits
+   * hold the limit together. Each proxy of a version without shares uses the whole limit.
+   */
   const openUntilLimit = async (): Promise<readonly TestClient[]> => {
+    const sharing = NODES.filter((node) => sharesLimits(fleet, node));
     const clients: TestClient[] = [];
-    for (const host of ADDRESSES) {
-      for (let opened = 0; opened < MAX_CONNECTIONS_PER_PROXY; opened += 1)
-        clients.push(await eventually(() => openEchoConnection(host, PORT), DEFAULT_WAIT));
-      await assert.rejects(
-        openEchoConnection(host, PORT),
-        /ECONNRESET/,
-        `one more than ${MAX_CONNECTIONS_PER_PROXY} at ${host}`,
-      );
+    for (const node of NODES) {
+      const permitted = sharing.includes(node) ? MAX_CONNECTIONS / sharing.length : MAX_CONNECTIONS;
+      for (let opened = 0; opened < permitted; opened += 1)
+        clients.push(await eventually(() => openEchoConnection(nodeAddress(node), PORT), DEFAULT_WAIT));
     }
+    for (const node of NODES)
+      await assert.rejects(
+        openEchoConnection(nodeAddress(node), PORT),
+        /ECONNRESET/,
+        `one more than the limit at ${node}, with shares on ${sharing.length} nodes`,
+      );
     return clients;
   };
 
@@ -58,12 +66,16 @@ export async function startLimitedTenant(fleet: Fleet, pods: Pods): Promise<Limi
       await weir('suspend', 'game', '--message', 'a break');
       for (const player of players) assert.deepEqual(await player.ended, { kind: 'error', code: 'ECONNRESET' });
       players.forEach(count);
-      await assertRefusedNow(ADDRESSES, PORT);
+      await assertCutOff(ADDRESSES, PORT);
       await weir('resume', 'game');
       for (const host of ADDRESSES) count(await eventually(() => completeConnection(host, PORT), DEFAULT_WAIT));
       await assertUsage(fleet, 'game', counted);
     },
   };
+}
+
+function sharesLimits(fleet: Fleet, node: NodeName): boolean {
+  return existsSync(join(fleet.checkoutOf(node), 'packages/store/src/lua/exchange-leases.lua'));
 }
 
 /**

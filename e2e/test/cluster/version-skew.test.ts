@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
-import { insideNamespace, requirePreviousVersion, requireProgram, unpackPreviousVersion } from '@weir/tools';
+import {
+  insideNamespace,
+  type PreviousVersion,
+  requirePreviousVersions,
+  requireProgram,
+  unpackPreviousVersion,
+} from '@weir/tools';
 import { ALL_ADDRESSES, NODES } from '../../src/addresses.ts';
 import { CHECKOUT, type Fleet, startFleet } from '../../src/fleet.ts';
 import { Pods } from '../../src/pods.ts';
@@ -9,15 +15,21 @@ import { type LimitedTenant, startLimitedTenant } from '../../src/version-skew/l
 import { type SteadyTenant, startSteadyTenant } from '../../src/version-skew/steady-tenant.ts';
 import { assertUsage } from '../../src/version-skew/traffic-totals.ts';
 
-// Upgrades from the previous version to this version and downgrades again, part by part and under continuous load, as docs/upgrade.md
+// Upgrades from each previous version to this version and downgrades again, part by part and under continuous load, as docs/upgrade.md
 // promises. Runs processes instead of images, with a real API server and a real Redis.
+const { skip, versions } = requirePreviousVersions();
 const requirement = {
   ...requireProgram('redis', 'kubernetes'),
-  ...requirePreviousVersion(),
+  ...skip,
   ...insideNamespace({ addresses: ALL_ADDRESSES, sysctls: { 'net/ipv4/tcp_migrate_req': 1 } }),
 };
 
 describe('a fleet of two versions', { ...requirement, timeout: 600_000 }, () => {
+  for (const version of versions)
+    describe(`of which the previous is ${version.name}`, { timeout: 300_000 }, () => declareTests(version));
+});
+
+function declareTests(version: PreviousVersion): void {
   let previous: ReturnType<typeof unpackPreviousVersion>;
   let fleet: Fleet;
   let pods: Pods;
@@ -26,7 +38,7 @@ describe('a fleet of two versions', { ...requirement, timeout: 600_000 }, () => 
   const oldWeir = (...args: string[]): Promise<string> => fleet.weirFromCheckout(previous.path, ...args);
 
   before(async () => {
-    previous = unpackPreviousVersion();
+    previous = unpackPreviousVersion(version);
     fleet = await startFleet({ checkout: previous.path });
     pods = new Pods(fleet.cluster);
     shop = await startSteadyTenant(fleet, pods);
@@ -87,12 +99,15 @@ describe('a fleet of two versions', { ...requirement, timeout: 600_000 }, () => 
     assert.deepEqual(shop.clients.failures, []);
     await assertUsage(fleet, 'shop', counted);
   });
-});
+}
 
 type Json = Readonly<Record<string, unknown>>;
 type WeirCommand = (...args: string[]) => Promise<string>;
 
-/** Returns selected fields of the console's responses about an idle fleet. Omits other fields, because a later version may add fields. */
+/**
+ * Returns selected fields of the console's responses about an idle fleet. Omits other fields, because a later version may add fields and
+ * reword messages.
+ */
 export async function consoleView(weir: WeirCommand): Promise<Json> {
   const json = async (...args: string[]): Promise<Json> => JSON.parse(await weir(...args, '-o', 'json')) as Json;
   const items = async (...args: string[]): Promise<readonly Json[]> => (await json(...args)).items as readonly Json[];
@@ -117,7 +132,7 @@ export async function consoleView(weir: WeirCommand): Promise<Json> {
     proxies,
     services: pickFields(services, 'namespace', 'name', 'tenant', 'state', 'addresses', 'ports', 'endpoints'),
     tenants: pickFields(tenants, 'name', 'policy', 'limits', 'namespaces', 'suspension'),
-    problems,
+    problems: pickFields(problems, 'code', 'subject', 'severity'),
     usage: pickFields(usage, 'tenant', 'month', 'receivedBytes', 'sentBytes', 'connections', 'services'),
     explained: pickFields([explained], 'namespace', 'name', 'state', 'addresses'),
     live: pickFields(live as readonly Json[], 'name').toSorted((a, b) => (String(a.name) < String(b.name) ? -1 : 1)),

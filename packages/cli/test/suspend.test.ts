@@ -53,6 +53,12 @@ describe('weir suspend', { timeout: 30_000 }, () => {
     const rule = 'rule egress: outBitsPerSecond was 1.4G for 5m, above 1G';
     await store.suspensions.put({ ...alices, reason: 'SuspendedByOperator', message: 'Call us.', madeBy: 'alice' });
     await store.suspensions.put({ ...rules, reason: 'SuspendedByRule', rule });
+    const tenants = (await weir('get', 'tenants')).stdout;
+    assert.match(tenants, /^shop +Suspended /m);
+    assert.match(
+      tenants,
+      /\n\nshop: Suspension a by alice since 2026-01-31T18:00:00\.000Z, until resumed: Call us\.\n$/,
+    );
     const { stdout } = await weir('get', 'suspensions');
     assert.deepEqual(
       stdout

@@ -257,6 +257,11 @@ export interface LeaseStore {
   keep(node: string, life: number): Promise<void>;
   /** Returns all members that have not been released, in no particular order. */
   members(): Promise<readonly Incarnation[]>;
+  /**
+   * Returns the number of open connections of a tenant or Service with a limit of `connections`, as all members have last reported them as
+   * `floor`. Returns 0 for an owner without this limit.
+   */
+  openConnections(owner: LeaseOwner): Promise<number>;
 }
 
 export interface LeaseName {

@@ -17,37 +17,55 @@ import { fileURLToPath } from 'node:url';
 import { type TemporaryDirectory, temporaryDirectory } from '@weir/testkit';
 import { cacheDirectory, keepMostRecent } from '../programs/cache-directory.ts';
 import { type SkipOptions, skipFor } from '../programs/require-program.ts';
-import { type FoundVersion, findVersion } from './find-version.ts';
+import { findVersion } from './find-version.ts';
 
 const CHECKOUT = fileURLToPath(new URL('../../../', import.meta.url));
-/** The previous version until the first release tag exists: the last commit before images and charts were added. */
-const FALLBACK_COMMIT = '5ebcdc77726659cf475b05540c85b3f2a853cf0a';
+/** The previous versions until the first release tag exists. */
+const FALLBACK_COMMITS = [
+  // The last commit whose proxies do not share limits.
+  'f815117556784071dd658951c8eb36bc4887790c',
+  // The first commit whose proxies share limits, also with proxies of later versions.
+  '8e64f0f31557836de00be5e8d459c2e109999f06',
+] as const;
+
+export interface PreviousVersion {
+  readonly commit: string;
+  /** The tag or other revision that selected the commit. */
+  readonly name: string;
+}
+
+export interface RequiredVersions {
+  /** Options that skip the test if no previous version is available. */
+  readonly skip: SkipOptions;
+  readonly versions: readonly PreviousVersion[];
+}
 
 /**
- * Declares that a test runs processes of the previous version, which is `WEIR_PREVIOUS` or else the last release. Skips the test if the
- * sources have no git history. Throws if the history exists but this clone lacks the version. Call this function before `insideNamespace`,
- * because the function may install npm packages, and no npm registry is reachable from the network namespace.
+ * Declares that a test runs processes of each previous version: of `WEIR_PREVIOUS`, or else of the last release, or else of each fallback
+ * commit. Skips the test if the sources have no git history. Throws if the history exists but this clone lacks a version. Call this
+ * function before `insideNamespace`, because the function may install npm packages, and no npm registry is reachable from the network
+ * namespace.
  */
-export function requirePreviousVersion(): SkipOptions {
-  const found = previousVersion();
-  if (found.kind === 'missing') return skipFor([`no previous version is available: ${found.reason}`]);
-  modulesFor(CHECKOUT, found.commit);
-  return {};
-}
-
-/** Unpacks the previous version into a temporary folder, from which its programs can run, such as `packages/proxy/src/main.ts`. */
-export function unpackPreviousVersion(): TemporaryDirectory & { readonly name: string } {
-  const found = previousVersion();
-  if (found.kind === 'missing') throw new Error(`no previous version is available: ${found.reason}`);
-  const directory = temporaryDirectory('previous');
-  unpackCommit(CHECKOUT, found.commit, { into: directory.path, paths: ['package.json', 'packages', 'charts'] });
-  linkModules(directory.path, modulesFor(CHECKOUT, found.commit));
-  return { ...directory, name: found.name };
-}
-
-function previousVersion(): FoundVersion {
+export function requirePreviousVersions(): RequiredVersions {
   const requestedVersion = process.env.WEIR_PREVIOUS || undefined;
-  return findVersion(CHECKOUT, { requestedVersion, fallbackCommit: FALLBACK_COMMIT });
+  const byCommit = new Map<string, PreviousVersion>();
+  for (const fallbackCommit of FALLBACK_COMMITS) {
+    const found = findVersion(CHECKOUT, { requestedVersion, fallbackCommit });
+    if (found.kind === 'missing')
+      return { skip: skipFor([`no previous version is available: ${found.reason}`]), versions: [] };
+    byCommit.set(found.commit, found);
+  }
+  const versions = [...byCommit.values()];
+  for (const { commit } of versions) modulesFor(CHECKOUT, commit);
+  return { skip: {}, versions };
+}
+
+/** Unpacks a previous version into a temporary folder, from which its programs can run, such as `packages/proxy/src/main.ts`. */
+export function unpackPreviousVersion({ commit }: PreviousVersion): TemporaryDirectory {
+  const directory = temporaryDirectory('previous');
+  unpackCommit(CHECKOUT, commit, { into: directory.path, paths: ['package.json', 'packages', 'charts'] });
+  linkModules(directory.path, modulesFor(CHECKOUT, commit));
+  return directory;
 }
 
 type PackageLock = {

@@ -6,6 +6,14 @@ resourceRules:
     resources: [services]
 {{- end }}
 
+{{- define "weir.admission.suspensions" -}}
+resourceRules:
+  - apiGroups: [weir.dev]
+    apiVersions: ['*']
+    operations: [CREATE, UPDATE]
+    resources: [suspensions]
+{{- end }}
+
 {{/* CEL: whether `.service`, which is `object` or `oldObject`, belongs to Weir. Must agree with isOwned in packages/model. */}}
 {{- define "weir.admission.takes" -}}
 {{- $class := .root.Values.controller.loadBalancerClass -}}

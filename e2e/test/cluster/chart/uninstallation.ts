@@ -32,9 +32,16 @@ const USED_ELSEWHERE = {
     'create suspensions.weir.dev',
     'delete suspensions.weir.dev',
     'get suspensions.weir.dev',
+    // Only an admission policy checks this right, and the audit log does not contain the check.
+    'name-author suspensions.weir.dev',
   ],
   // Used for signed-in users.
-  console: ['create suspensions.weir.dev', 'delete suspensions.weir.dev', 'patch suspensions.weir.dev'],
+  console: [
+    'create suspensions.weir.dev',
+    'delete suspensions.weir.dev',
+    'patch suspensions.weir.dev',
+    'name-author suspensions.weir.dev',
+  ],
   uninstall: [],
 } as const;
 

@@ -3,9 +3,9 @@ import type { FleetProblem, SuspensionItem } from '@weir/console';
 import type { ProxyView, ServiceView } from '@weir/model';
 import type { TenantItem } from '../client/responses.ts';
 import { bytesText, countText } from './amounts.ts';
-import { type Colourize, serviceStateText, stateText } from './ansi.ts';
+import { type Colourize, serviceStateText, stateText, toSingleLine } from './ansi.ts';
 import { problemsText } from './problem-text.ts';
-import { SUSPENSION_COLUMNS } from './suspension-text.ts';
+import { SUSPENSION_COLUMNS, suspensionText } from './suspension-text.ts';
 import { type Column, rowsText, tableText } from './table.ts';
 
 export type Kind = 'tenants' | 'services' | 'proxies' | 'problems' | 'suspensions';
@@ -73,7 +73,7 @@ export function itemsText(kind: Kind, items: readonly ListItem[], options: ListT
   const text = hasTitles ? tableText : rowsText;
   switch (kind) {
     case 'tenants':
-      return text(tenantColumns(paint), items as readonly TenantItem[]);
+      return tenantsText(items as readonly TenantItem[], options);
     case 'services':
       return text([...serviceColumns(paint), ...(isWide ? WIDE_SERVICE_COLUMNS : [])], items as readonly ServiceView[]);
     case 'proxies':
@@ -83,6 +83,15 @@ export function itemsText(kind: Kind, items: readonly ListItem[], options: ListT
     case 'suspensions':
       return items.length === 0 ? 'No Suspensions.\n' : text(SUSPENSION_COLUMNS, items as readonly SuspensionItem[]);
   }
+}
+
+/** Returns the table of tenants, and below it a line for each suspended tenant that says who suspended the tenant, when and why. */
+function tenantsText(tenants: readonly TenantItem[], { paint, hasTitles }: ListTextOptions): string {
+  const text = hasTitles ? tableText : rowsText;
+  const lines = tenants.flatMap(({ name, suspension }) =>
+    suspension === null ? [] : [`${name}: ${toSingleLine(suspensionText(suspension))}\n`],
+  );
+  return text(tenantColumns(paint), tenants) + (lines.length === 0 ? '' : `\n${lines.join('')}`);
 }
 
 function tenantColumns(paint: Colourize): readonly Column<TenantItem>[] {

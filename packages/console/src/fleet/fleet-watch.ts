@@ -71,7 +71,7 @@ export class FleetWatch {
 
   constructor(options: FleetWatchOptions) {
     this.#options = options;
-    this.#refusals = new RefusalWatch(options.store.usage);
+    this.#refusals = new RefusalWatch(options.store);
     this.#loops = [this.#followTable(), this.#followSuspensions(), this.#pollHeartbeats(), this.#pollUsage()];
   }
 

@@ -83,6 +83,7 @@ export function startController(options: ControllerOptions): Controller {
   });
   const usage = new UsageReconciler({
     store: leaderStore.usage,
+    leases: store.leases,
     heartbeats: store.heartbeats,
     archive: options.archive,
     readTenants() {

@@ -10,11 +10,12 @@ import {
   usageNoticesFor,
 } from '@weir/model';
 import type { Clock } from '@weir/runtime';
-import { RefusalWatch, type UsageStore } from '@weir/store';
+import { type LeaseStore, RefusalWatch, type UsageStore } from '@weir/store';
 import { recentMonths } from './tenant-usage.ts';
 
 export interface UsageNoticeWatchOptions {
   readonly store: UsageStore;
+  readonly leases: Pick<LeaseStore, 'openConnections'>;
   readonly clock: Clock;
   /** Called in each round with the usage of this month of all tenants with a limit `trafficPerMonth`. */
   readonly onUsage?: ((table: RoutingTable, rows: readonly UsageRow[]) => void) | undefined;
@@ -28,7 +29,7 @@ export class UsageNoticeWatch {
 
   constructor(options: UsageNoticeWatchOptions) {
     this.#options = options;
-    this.#refusals = new RefusalWatch(options.store);
+    this.#refusals = new RefusalWatch({ usage: options.store, leases: options.leases });
   }
 
   /** The notices of the last `update`. */

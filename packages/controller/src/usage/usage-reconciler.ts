@@ -7,7 +7,7 @@ import {
   type UsageRow,
 } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
-import type { HeartbeatStore, Incarnation, UsageStore } from '@weir/store';
+import type { HeartbeatStore, Incarnation, LeaseStore, UsageStore } from '@weir/store';
 import {
   createLeaderLoop,
   type LoopContext,
@@ -49,6 +49,7 @@ export function createUsageLoop(
 
 export interface UsageReconcilerOptions {
   readonly store: UsageStore;
+  readonly leases: Pick<LeaseStore, 'openConnections'>;
   readonly heartbeats: Pick<HeartbeatStore, 'list'>;
   readonly archive?: UsageArchive | undefined;
   /** Returns a function that returns the tenant to which a namespace belongs now. Called before archived usage is used. */

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countersFrom, minuteOf, type ServiceView, type SliceObject } from '@weir/model';
+import {
+  countersFrom,
+  minuteOf,
+  type ServiceView,
+  type SliceObject,
+  type TenantPolicyObject,
+  UNRESTRICTED_POLICY,
+} from '@weir/model';
 import { eventsFor } from '../../src/status/event-writer.ts';
 import type { StatusSink } from '../../src/status/status-sink.ts';
 import { heartbeat, startControllerHarness } from '../fixtures/controller-harness.ts';
@@ -19,6 +26,15 @@ const SLICE: SliceObject = {
   endpoints: [{ addresses: ['10.9.0.1'], zone: null, ready: true, serving: true, terminating: false }],
 };
 
+const POLICY: TenantPolicyObject = {
+  uid: 'uid-policy',
+  name: 'shops',
+  labels: {},
+  annotations: {},
+  createdAt: null,
+  spec: { ...UNRESTRICTED_POLICY, limits: { newConnectionsPerSecond: 10 } },
+};
+
 test('a Service says in status and Event that a limit refuses clients, until five quiet minutes have passed', async (context) => {
   let views: readonly ServiceView[] = [];
   const status: StatusSink = {
@@ -32,6 +48,8 @@ test('a Service says in status and Event that a limit refuses clients, until fiv
     nodes: [nodeObject('a', '10.0.0.1')],
     services: [serviceObject('web', { annotations: { 'weir.dev/nodes': '1' } })],
     slices: [SLICE],
+    namespaces: [{ uid: 'uid-shop', name: 'shop', labels: {}, annotations: {}, createdAt: null }],
+    policies: [POLICY],
   });
   const { store, clock, advance } = await startControllerHarness(context, { status, source });
   const pass = async (seconds: number): Promise<void> => {
@@ -65,7 +83,7 @@ test('a Service says in status and Event that a limit refuses clients, until fiv
   const [view] = views;
   assert.match(
     view?.conditions.find(({ type }) => type === 'Degraded')?.message ?? '',
-    /limits refuse clients \(rate-limit\): in the minute \S+, 40 connections were refused and 500 accepted/,
+    /limits refuse clients \(rate-limit\): in the minute \S+, 40 connections were refused and 500 accepted; the limit is newConnectionsPerSecond 10 in TenantPolicy "shops" \(8\.33 connections\/s used\);/,
   );
   assert.equal(eventNotes().length, 1);
   await pass(240);

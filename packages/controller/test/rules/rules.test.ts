@@ -1,37 +1,12 @@
 import assert from 'node:assert/strict';
-import { describe, type TestContext, test } from 'node:test';
-import {
-  EMPTY_TABLE,
-  entriesOf,
-  minuteOf,
-  type Rule,
-  type SliceObject,
-  type Suspension,
-  type TenantEntry,
-  type TenantPolicyObject,
-  UNRESTRICTED_POLICY,
-  ZERO_COUNTERS,
-} from '@weir/model';
+import { describe, test } from 'node:test';
+import { EMPTY_TABLE, minuteOf, type Rule, UNRESTRICTED_POLICY, ZERO_COUNTERS } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import { MemoryStore } from '@weir/store';
-import { type RuleNotice, ruleEventsFor } from '../../src/rules/rule-events.ts';
+import { ruleEventsFor } from '../../src/rules/rule-events.ts';
 import { suspensionNameFor } from '../../src/rules/rule-suspension.ts';
 import { readTenants } from '../../src/rules/tenant-readings.ts';
-import { heartbeat, startControllerHarness } from '../fixtures/controller-harness.ts';
-import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
-
-const SLICE: SliceObject = {
-  uid: 'uid-slice',
-  namespace: 'shop',
-  name: 'web-1',
-  labels: {},
-  annotations: {},
-  createdAt: null,
-  serviceName: 'web',
-  addressType: 'IPv4',
-  ports: [{ name: null, port: 8080, protocol: 'TCP' }],
-  endpoints: [{ addresses: ['10.9.0.1'], zone: null, ready: true, serving: true, terminating: false }],
-};
+import { policyWith, startRuleFleet } from '../fixtures/rule-fleet.ts';
 
 const THROTTLE: Rule = {
   name: 'egress',
@@ -44,87 +19,9 @@ const THROTTLE: Rule = {
 };
 const SUSPEND: Rule = { ...THROTTLE, name: 'stop', action: 'Suspend', throttleTo: null, durationMs: 120_000 };
 
-const policyWith = (...rules: readonly Rule[]): TenantPolicyObject => ({
-  uid: 'uid-policy',
-  name: 'shops',
-  labels: {},
-  annotations: {},
-  createdAt: null,
-  spec: { ...UNRESTRICTED_POLICY, limits: { outBitsPerSecond: 1_000_000 }, rules },
-});
-
-const SHOP = { uid: 'uid-shop', name: 'shop', labels: {}, annotations: {}, createdAt: null };
-
-interface Fleet {
-  readonly store: MemoryStore;
-  readonly clock: ManualClock;
-  readonly source: FakeSource;
-  readonly notices: RuleNotice[];
-  /** Lets the proxy send bytes at a rate for a number of seconds. A silent proxy sends heartbeats, but reports no usage. */
-  pass(seconds: number, load: { readonly bitsPerSecond: number; readonly isSilent?: boolean }): Promise<void>;
-  tenant(): Promise<TenantEntry | undefined>;
-  suspensions(): Promise<readonly Suspension[]>;
-  kinds(): readonly string[];
-  close(): Promise<void>;
-}
-
-async function startFleet(
-  context: TestContext,
-  rules: readonly Rule[],
-  existing?: Pick<Fleet, 'store' | 'clock'>,
-): Promise<Fleet> {
-  const source = new FakeSource({
-    namespaces: [SHOP],
-    nodes: [nodeObject('a', '10.0.0.1')],
-    services: [serviceObject('web', { annotations: { 'weir.dev/nodes': '1' } })],
-    slices: [SLICE],
-    policies: [policyWith(...rules)],
-  });
-  const notices: RuleNotice[] = [];
-  const ruleReporter = { report: (all: readonly RuleNotice[]) => void notices.push(...all) };
-  const { store, clock, controller, advance } = await startControllerHarness(context, {
-    ...(existing && { store: existing.store, clock: existing.clock }),
-    source,
-    ruleReporter,
-  });
-  let sentBytes = 0;
-  let reportedAt = clock.now();
-  const slot = { service: 'uid-web', tenant: 'shop', namespace: 'shop', name: 'web' };
-  const report = (): Promise<unknown> => {
-    const point = { minute: minuteOf(clock.now()), counters: { ...ZERO_COUNTERS, sentBytes } };
-    return store.usage.flush({ node: 'a', life: 1, slots: [{ ...slot, points: [point] }] });
-  };
-  return {
-    store,
-    clock,
-    source,
-    notices,
-    async pass(seconds, { bitsPerSecond, isSilent = false }) {
-      for (let second = 0; second < seconds; second += 1) {
-        sentBytes += bitsPerSecond / 8;
-        if (!isSilent) {
-          await report();
-          reportedAt = clock.now();
-        }
-        await store.heartbeats.record(
-          heartbeat('a', ['uid-web'], { sentAt: clock.now(), usageReportedAt: reportedAt }),
-        );
-        await advance(1_000);
-      }
-    },
-    async tenant() {
-      const { table } = (await store.table.read()) ?? assert.fail('no table');
-      return entriesOf(table, 'tenant').find(({ name }) => name === 'shop');
-    },
-    suspensions: async () => (await store.suspensions.read()).suspensions,
-    close: () => controller.close(),
-    kinds: () => notices.map(({ event }) => event.kind),
-  };
-}
-
 describe('a rule with action Throttle', () => {
   test('lowers the limit in the table until the rate was low for a minute', async (context) => {
-    const fleet = await startFleet(context, [THROTTLE]);
+    const fleet = await startRuleFleet(context, [THROTTLE]);
     await fleet.pass(15, { bitsPerSecond: 120_000 });
     assert.equal((await fleet.tenant())?.limits.outBitsPerSecond, 1_000_000);
     await fleet.pass(25, { bitsPerSecond: 120_000 });
@@ -148,7 +45,7 @@ describe('a rule with action Throttle', () => {
   });
 
   test('does not act while the ledger lacks the usage of a proxy', async (context) => {
-    const fleet = await startFleet(context, [THROTTLE]);
+    const fleet = await startRuleFleet(context, [THROTTLE]);
     for (let round = 0; round < 4; round += 1) {
       await fleet.pass(15, { bitsPerSecond: 120_000 });
       await fleet.pass(10, { bitsPerSecond: 120_000, isSilent: true });
@@ -159,10 +56,10 @@ describe('a rule with action Throttle', () => {
   });
 
   test('goes on in the next controller, and ends when the policy changes', async (context) => {
-    const first = await startFleet(context, [THROTTLE]);
+    const first = await startRuleFleet(context, [THROTTLE]);
     await first.pass(45, { bitsPerSecond: 120_000 });
     await first.close();
-    const second = await startFleet(context, [THROTTLE], first);
+    const second = await startRuleFleet(context, [THROTTLE], first);
     assert.equal((await second.tenant())?.limits.outBitsPerSecond, 70_000);
     await second.pass(10, { bitsPerSecond: 120_000 });
     assert.deepEqual([(await second.tenant())?.limits.outBitsPerSecond, second.kinds()], [70_000, []]);
@@ -175,7 +72,7 @@ describe('a rule with action Throttle', () => {
 describe('a rule with action Suspend', () => {
   test('waits again for the whole time after its threshold was raised', async (context) => {
     const rule = { ...SUSPEND, forMs: 60_000 };
-    const fleet = await startFleet(context, [rule]);
+    const fleet = await startRuleFleet(context, [rule]);
     await fleet.pass(35, { bitsPerSecond: 90_000 });
     await fleet.pass(25, { bitsPerSecond: 200_000 });
     fleet.source.set({ policies: [policyWith({ ...rule, above: 100_000 })] });
@@ -194,7 +91,7 @@ describe('a rule with action Suspend', () => {
   });
 
   test('suspends the tenant for the duration, and names rule and figures', async (context) => {
-    const fleet = await startFleet(context, [SUSPEND]);
+    const fleet = await startRuleFleet(context, [SUSPEND]);
     await fleet.pass(40, { bitsPerSecond: 120_000 });
     const [suspension] = await fleet.suspensions();
     assert.deepEqual(suspension?.target, { kind: 'tenant', tenant: 'shop' });
@@ -208,7 +105,7 @@ describe('a rule with action Suspend', () => {
   });
 
   test('does not suspend again after a user ended the Suspension, until the rate was low once', async (context) => {
-    const fleet = await startFleet(context, [SUSPEND]);
+    const fleet = await startRuleFleet(context, [SUSPEND]);
     await fleet.pass(40, { bitsPerSecond: 120_000 });
     const [suspension] = await fleet.suspensions();
     await fleet.store.suspensions.remove(suspension?.uid ?? '');
@@ -221,7 +118,7 @@ describe('a rule with action Suspend', () => {
 });
 
 test('a rule with action Notify says when another action would begin and end, at the policy and in the namespaces', async (context) => {
-  const fleet = await startFleet(context, [{ ...THROTTLE, action: 'Notify', throttleTo: null }]);
+  const fleet = await startRuleFleet(context, [{ ...THROTTLE, action: 'Notify', throttleTo: null }]);
   await fleet.pass(45, { bitsPerSecond: 120_000 });
   assert.equal((await fleet.tenant())?.limits.outBitsPerSecond, 1_000_000);
   await fleet.pass(90, { bitsPerSecond: 0 });

@@ -82,11 +82,19 @@ describe('TenantUsage', () => {
     const { slots, ...rest } = report('web', 'shop', 0);
     const points = [{ minute: minuteOf(clock.now()), counters: countersFrom([], { 'connection-limit': 50 }) }];
     await store.usage.flush({ ...rest, slots: slots.map((slot) => ({ ...slot, points })) });
+    const claim = { demand: 45, weight: 1, floor: 40, used: 0 };
+    const lease = { owner: { kind: 'tenant', name: 'shop' }, resource: 'connections' } as const;
+    const requests = [{ ...lease, limit: 40, claim, held: 40, wanted: 40 }];
+    await store.leases.exchange({ node: 'a', life: 1, sequence: 1, mayRaise: true, requests });
+    const limited = tableOf([tenant('shop', { connections: 40 }), service('web', 'shop')]);
     archive.isUnreachable = true;
     await clock.advance(65_000);
-    await assert.rejects(reconciler.reconcile(TABLE));
+    await assert.rejects(reconciler.reconcile(limited));
     const [notice] = reconciler.notices.byService.get('web') ?? [];
-    assert.match(notice?.message ?? '', /^limits refuse clients \(connection-limit\): .* 50 connections were refused/);
+    assert.match(
+      notice?.message ?? '',
+      /^limits refuse clients \(connection-limit\): .* 50 connections were refused and 0 accepted; the limit is connections 40 in the fleet's default policy \(40 open\);/,
+    );
     assert.equal(reconciler.notices.byService.has('arena'), false);
   });
 

@@ -15,6 +15,17 @@ export interface LimitRefusals {
   readonly reason: LimitReason;
   readonly refused: number;
   readonly accepted: number;
+  /** What was used of the limit. Absent if unknown, and if the limit holds per client. */
+  readonly used?: LimitUse;
+}
+
+/**
+ * The use of a limit by the tenant, and by the Service alone: open connections if the reason is `connection-limit`, else connections or
+ * requests per second, as the mean of the minute.
+ */
+export interface LimitUse {
+  readonly tenant: number;
+  readonly service: number;
 }
 
 /** How long a limit must refuse no more than 1 % of the clients until the Service does not show the refusals any more. */
@@ -23,17 +34,37 @@ const MAX_REFUSED_SHARE = 0.01;
 /** Fewer refusals in a minute are not shown, so that a single client that retries does not degrade a Service with few clients. */
 const MIN_SHOWN_REFUSALS = 10;
 
-/** Returns the refusals to show for one complete minute. `rows` is the usage in this minute. */
+/**
+ * Returns the refusals to show for one complete minute. `rows` is the usage in this minute, of all Services of the tenants in it. Refusals
+ * because of a `connection-limit` have no `used`, because the usage does not contain how many connections are open.
+ */
 export function limitRefusalsIn(rows: readonly UsageRow[], minute: number): LimitRefusals[] {
-  return rows.flatMap(({ service, counters }) =>
+  const acceptedByTenant = new Map<LimitReason, ReadonlyMap<string, number>>();
+  return rows.flatMap((row) =>
     LIMIT_REASONS.flatMap((reason): LimitRefusals[] => {
-      const refused = refusalCount(counters, [reason]);
-      // An answer with the status 429 counts as a request. A refused connection does not count as a connection.
-      const accepted = reason === 'too-many-requests' ? Math.max(0, counters.requests - refused) : counters.connections;
+      const refused = refusalCount(row.counters, [reason]);
+      const accepted = acceptedIn(row, reason);
       const isShown = refused >= MIN_SHOWN_REFUSALS && refused > MAX_REFUSED_SHARE * (accepted + refused);
-      return isShown ? [{ service, minute, reason, refused, accepted }] : [];
+      if (!isShown) return [];
+      const base = { service: row.service, minute, reason, refused, accepted };
+      if (reason !== 'rate-limit' && reason !== 'too-many-requests') return [base];
+      const ofTenants = acceptedByTenant.get(reason) ?? sumsByTenant(rows, reason);
+      acceptedByTenant.set(reason, ofTenants);
+      return [{ ...base, used: { tenant: (ofTenants.get(row.tenant) ?? 0) / 60, service: accepted / 60 } }];
     }),
   );
+}
+
+function sumsByTenant(rows: readonly UsageRow[], reason: LimitReason): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const row of rows) sums.set(row.tenant, (sums.get(row.tenant) ?? 0) + acceptedIn(row, reason));
+  return sums;
+}
+
+/** Returns how many connections or requests a limit admitted. An answer with the status 429 counts as a request in the usage. */
+function acceptedIn({ counters }: UsageRow, reason: LimitReason): number {
+  if (reason !== 'too-many-requests') return counters.connections;
+  return Math.max(0, counters.requests - refusalCount(counters, [reason]));
 }
 
 /**

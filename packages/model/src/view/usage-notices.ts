@@ -1,7 +1,7 @@
 // What Services show about the use of limits: their tenant has used most of its traffic, a rule throttles the tenant, or a limit refuses
 // their clients. These reasons are added to finished views, because most of them are known only from the ledger.
 import type { DegradedReason } from '../reason.ts';
-import { throttleMessage } from '../rules/rule-text.ts';
+import { metricText, throttleMessage } from '../rules/rule-text.ts';
 import { ANNOTATION_PREFIX } from '../settings/service-settings.ts';
 import { type ServiceEntry, type StatusReason, serviceId, type TenantEntry, tenantId } from '../table/entry.ts';
 import { entriesOf, type RoutingTable } from '../table/table.ts';
@@ -98,18 +98,18 @@ export function limitRefusalMessage(refusals: LimitRefusals, limited: LimitedSer
     reason === 'too-many-requests'
       ? ['requests', 'let clients send fewer requests']
       : ['connections', 'let clients open fewer connections'];
-  const limits = limitsBehind(reason, limited);
+  const limits = limitsBehind(refusals, limited);
   const limitText = limits.length === 0 ? 'a built-in limit' : limits.join(' and ');
   return `limits refuse clients (${reason}): in the minute ${periodsOf(minute).minute}Z, ${refused} ${what} were refused and ${accepted} accepted; the limit is ${limitText}; ${doLess}, or ask for a higher limit`;
 }
 
-/** Returns the limits that refuse clients for a reason, as far as they are set. */
-function limitsBehind(reason: LimitReason, { service, tenant }: LimitedService): string[] {
+/** Returns the limits that refuse clients for a reason, as far as they are set, and what is used of them. */
+function limitsBehind({ reason, used }: LimitRefusals, { service, tenant }: LimitedService): string[] {
   const ofService = service.settings?.limits;
-  const text = (limit: number | null | undefined, name: string): string[] =>
-    limit === undefined || limit === null ? [] : [`${name} ${limit}`];
+  const text = (limit: number | null | undefined, name: string, use = usedText(reason, used?.service)): string[] =>
+    limit === undefined || limit === null ? [] : [`${name} ${limit}${use}`];
   const inPolicy = (name: 'connections' | 'newConnectionsPerSecond' | 'requestsPerSecond'): string[] =>
-    text(tenant?.limits[name], name).map((limit) => `${limit} in ${policyText(tenant?.policy ?? null)}`);
+    text(tenant?.limits[name], name, ` in ${policyText(tenant?.policy ?? null)}${usedText(reason, used?.tenant)}`);
   switch (reason) {
     case 'connection-limit':
       return [...inPolicy('connections'), ...text(ofService?.connections, `${ANNOTATION_PREFIX}max-connections`)];
@@ -131,5 +131,20 @@ function limitsBehind(reason: LimitReason, { service, tenant }: LimitedService):
         ...inPolicy('requestsPerSecond'),
         ...text(ofService?.requestsPerSecond, `${ANNOTATION_PREFIX}requests-per-second`),
       ];
+  }
+}
+
+/** Returns ` (5 open)`, ` (180 connections/s used)` or ` (180 requests/s used)`; nothing if the use is unknown. */
+function usedText(reason: LimitReason, used: number | undefined): string {
+  if (used === undefined) return '';
+  switch (reason) {
+    case 'connection-limit':
+      return ` (${used} open)`;
+    case 'rate-limit':
+      return ` (${metricText('newConnectionsPerSecond', used)} used)`;
+    case 'too-many-requests':
+      return ` (${metricText('requestsPerSecond', used)} used)`;
+    case 'client-limit':
+      return '';
   }
 }

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { countersFrom, type LimitRefusals, limitRefusalsIn, type RefusalCounts, refusalsToShow } from '@weir/model';
+import {
+  countersFrom,
+  type LimitRefusals,
+  limitRefusalsIn,
+  type RefusalCounts,
+  refusalsToShow,
+  type UsageRow,
+} from '@weir/model';
 
 const SLOT = { service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web' };
 
@@ -43,6 +50,20 @@ describe('the refusals of a minute', () => {
       assert.ok(found.every(({ service, minute }) => service === 'uid' && minute === 7));
     });
   }
+});
+
+test('the use of a rate is the mean of the minute, of the Service and of all Services of its tenant', () => {
+  const row = (service: string, tenant: string, connections: number, requests: number): UsageRow => ({
+    ...SLOT,
+    service,
+    tenant,
+    counters: countersFrom([0, 0, connections, requests], { 'rate-limit': 60, 'too-many-requests': 120 }),
+  });
+  const rows = [row('uid', 'shop', 600, 720), row('other', 'shop', 300, 420), row('foreign', 'game', 9_000, 9_000)];
+  const usedOf = (reason: string): unknown =>
+    limitRefusalsIn(rows, 7).find((each) => each.service === 'uid' && each.reason === reason)?.used;
+  assert.deepEqual(usedOf('rate-limit'), { tenant: 15, service: 10 });
+  assert.deepEqual(usedOf('too-many-requests'), { tenant: 15, service: 10 });
 });
 
 test('a Service keeps the figures that it shows until twice as many clients are refused, or for another reason', () => {

@@ -49,6 +49,26 @@ test('the message names the limits that are set, and the clients of the minute',
   assert.equal(limitIn(textOf('rate-limit', {}, {})), 'a built-in limit');
 });
 
+test('the message says what is used of the limits', () => {
+  const textOf = (reason: LimitRefusals['reason']): string => {
+    const settings = {
+      ...DEFAULT_SERVICE_SETTINGS,
+      limits: { ...DEFAULT_SERVICE_SETTINGS.limits, connections: 40, requestsPerSecond: 9 },
+    };
+    const limits = { connections: 50, newConnectionsPerSecond: 200, requestsPerSecond: 30 };
+    return limitRefusalMessage(
+      { ...refusals(reason), used: { tenant: 47, service: 11.26 } },
+      { service: { settings }, tenant: { policy: 'shop', limits } },
+    );
+  };
+  assert.match(textOf('connection-limit'), /connections 50 in TenantPolicy "shop" \(47 open\) and /);
+  assert.match(textOf('rate-limit'), /newConnectionsPerSecond 200 in TenantPolicy "shop" \(47 connections\/s used\);/);
+  assert.match(
+    textOf('too-many-requests'),
+    /requestsPerSecond 30 in TenantPolicy "shop" \(47 requests\/s used\) and weir\.dev\/requests-per-second 9 \(11\.3 requests\/s used\);/,
+  );
+});
+
 test('a Service gets no notice about the limits of a tenant to which its namespace does not belong', () => {
   const tenant = (namespaces: readonly string[]): TenantEntry => ({
     kind: 'tenant',

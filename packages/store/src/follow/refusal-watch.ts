@@ -6,7 +6,7 @@ import {
   QUIET_MINUTES,
   refusalsToShow,
 } from '@weir/model/data-plane';
-import type { UsageStore } from '../contract.ts';
+import type { LeaseStore, UsageStore } from '../contract.ts';
 
 /** How long after the end of a minute the usage of the minute is read. Proxies report their usage once a second. */
 const SETTLE_MS = 5_000;
@@ -16,15 +16,20 @@ const SETTLE_MS = 5_000;
  */
 const RESTORE_MINUTES = 2;
 
+export interface RefusalWatchOptions {
+  readonly usage: Pick<UsageStore, 'rows' | 'restoredAt'>;
+  readonly leases: Pick<LeaseStore, 'openConnections'>;
+}
+
 /** Follows which Services refuse clients because of a limit. Reads each complete minute of the ledger once. */
 export class RefusalWatch {
-  readonly #usage: Pick<UsageStore, 'rows' | 'restoredAt'>;
+  readonly #options: RefusalWatchOptions;
   #readUntil = Number.NEGATIVE_INFINITY;
   #recent: readonly LimitRefusals[] = [];
   #shown: ReadonlyMap<string, LimitRefusals> = new Map();
 
-  constructor(usage: Pick<UsageStore, 'rows' | 'restoredAt'>) {
-    this.#usage = usage;
+  constructor(options: RefusalWatchOptions) {
+    this.#options = options;
   }
 
   /** The refusals that each Service shows since the last `update`, by UID. */
@@ -43,13 +48,34 @@ export class RefusalWatch {
     const from = this.#readUntil > last ? last + 1 : Math.max(first, this.#readUntil + 1);
     const added: LimitRefusals[] = [];
     if (from <= last) {
-      const restoredAt = await this.#usage.restoredAt();
+      const { usage } = this.#options;
+      const restoredAt = await usage.restoredAt();
       const trusted = restoredAt === undefined ? from : minuteOf(restoredAt) + RESTORE_MINUTES + 1;
       for (let minute = Math.max(from, trusted); minute <= last; minute += 1)
-        added.push(...limitRefusalsIn(await this.#usage.rows(periodsOf(minute).minute), minute));
+        added.push(...(await this.#refusalsIn(minute)));
     }
     this.#readUntil = last;
     this.#recent = [...this.#recent, ...added].filter(({ minute }) => minute >= first && minute <= last);
     this.#shown = refusalsToShow(this.#shown, this.#recent);
+  }
+
+  /** Returns the refusals of one minute. Asks for the open connections of the Services and tenants that have reached a limit of them. */
+  async #refusalsIn(minute: number): Promise<LimitRefusals[]> {
+    const { usage, leases } = this.#options;
+    const rows = await usage.rows(periodsOf(minute).minute);
+    const tenants = new Map(rows.map(({ service, tenant }) => [service, tenant]));
+    const openByTenant = new Map<string, Promise<number>>();
+    return Promise.all(
+      limitRefusalsIn(rows, minute).map(async (refusals) => {
+        const { service, reason } = refusals;
+        const name = tenants.get(service);
+        if (reason !== 'connection-limit' || name === undefined) return refusals;
+        const ofTenant = openByTenant.get(name) ?? leases.openConnections({ kind: 'tenant', name });
+        openByTenant.set(name, ofTenant);
+        const ofService = leases.openConnections({ kind: 'service', uid: service });
+        const [tenant, ownOpen] = await Promise.all([ofTenant, ofService]);
+        return { ...refusals, used: { tenant, service: ownOpen } };
+      }),
+    );
   }
 }

@@ -24,10 +24,14 @@ local silence = tonumber(ARGV[6])
 local mayExpire = now - opened >= silence
 
 local isMember = {}
--- Reports whether a member is neither released nor silent for too long.
+-- Reports whether a member is neither released nor silent for too long. After the clock was set back, the silence begins anew, because a
+-- member that has ended would otherwise keep its shares for as long as the clock was ahead.
 local function check(name)
   local entry = redis.call('HGET', KEYS[2], name)
-  if entry and mayExpire and now - tonumber(string.match(entry, '^%d+')) >= silence then
+  local silentFor = entry and now - tonumber(string.match(entry, '^%d+'))
+  if entry and silentFor < 0 then
+    redis.call('HSET', KEYS[2], name, string.format('%.0f ', now) .. string.match(entry, '%d+$'))
+  elseif entry and mayExpire and silentFor >= silence then
     redis.call('HDEL', KEYS[2], name)
     entry = false
   end

@@ -1,6 +1,14 @@
 import type { ShareClaim } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
-import type { Incarnation, LeaseExchange, LeaseGrant, LeaseName, LeaseRequest, LeaseStore } from '../contract.ts';
+import type {
+  Incarnation,
+  LeaseExchange,
+  LeaseGrant,
+  LeaseName,
+  LeaseOwner,
+  LeaseRequest,
+  LeaseStore,
+} from '../contract.ts';
 import { LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS } from '../limits.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 
@@ -72,6 +80,13 @@ export class MemoryLeases implements LeaseStore {
     this.#connection.assertReady();
     return [...this.content.members.values()].map(({ node, life }) => ({ node, life }));
   }
+
+  async openConnections(owner: LeaseOwner): Promise<number> {
+    this.#connection.assertReady();
+    const { leases, members } = this.content;
+    const holders = [...(leases.get(leaseKey({ owner, resource: 'connections' })) ?? [])];
+    return holders.reduce((sum, [member, { claim }]) => sum + (members.has(member) ? claim.floor : 0), 0);
+  }
 }
 
 /** Does what `exchange-leases.lua` does in Redis. `now` is in milliseconds of the wall clock. */
@@ -84,10 +99,11 @@ export function exchangeLeases(content: LeaseContent, exchange: LeaseExchange, n
   content.heardAt = now;
   content.members.set(own, { node, life, sequence, heardAt: now });
   const openMs = now - content.openedAt;
-  if (openMs >= MAX_LEASE_SILENCE_MS) {
-    for (const [key, { heardAt }] of content.members) {
-      if (now - heardAt >= MAX_LEASE_SILENCE_MS) content.members.delete(key);
-    }
+  for (const [key, member] of content.members) {
+    const silentFor = now - member.heardAt;
+    // After the clock was set back, the silence begins anew.
+    if (silentFor < 0) content.members.set(key, { ...member, heardAt: now });
+    else if (openMs >= MAX_LEASE_SILENCE_MS && silentFor >= MAX_LEASE_SILENCE_MS) content.members.delete(key);
   }
   const isRaisable = mayRaise && openMs >= LEASE_REGISTRATION_MS;
   return requests.map((request) => exchangeLease(content, request, { own, mayRaise: isRaisable }));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ShareClaim } from '@weir/model/data-plane';
-import type { Incarnation, LeaseExchange, LeaseGrant, LeaseRequest, LeaseStore } from '../contract.ts';
+import type { Incarnation, LeaseExchange, LeaseGrant, LeaseOwner, LeaseRequest, LeaseStore } from '../contract.ts';
 import { StoreError } from '../errors.ts';
 import { LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS, MAX_LEASES_PER_EXCHANGE } from '../limits.ts';
 import type { RedisCalls } from './connection/redis-connection.ts';
@@ -37,6 +37,18 @@ export class RedisLeases implements LeaseStore {
   async members(): Promise<readonly Incarnation[]> {
     const members = await this.#connection.call((redis) => redis.hkeys(this.#keys.leaseMembers));
     return members.map(parseMember);
+  }
+
+  async openConnections(owner: LeaseOwner): Promise<number> {
+    const { lease, leaseMembers } = this.#keys;
+    const [held, members] = await this.#connection.call((redis) =>
+      Promise.all([redis.hgetall(lease({ owner, resource: 'connections' })), redis.hkeys(leaseMembers)]),
+    );
+    const isMember = new Set(members);
+    return Object.entries(held).reduce((sum, [member, value]) => {
+      const claim = value.slice(value.indexOf(' ') + 1);
+      return sum + (isMember.has(member) ? decodeClaim(claim).floor : 0);
+    }, 0);
   }
 }
 

@@ -110,6 +110,23 @@ export function leasesContract(subject: StoreUnderTest): void {
       assert.equal((await b.exchange(request(100, { wanted: 60 }))).share, 50);
     });
 
+    test('say how many connections the members have open', async () => {
+      await using world = await subject.open();
+      const { a, b } = await registered(world);
+      const { leases } = a.store;
+      assert.equal(await leases.openConnections(SHOP.owner), 0);
+      await a.exchangeAll([
+        request(100, { held: 40, wanted: 60, demand: 50, floor: 33, used: 9 }),
+        { ...request(100, { held: 7, wanted: 7, floor: 7 }), resource: 'requestsPerSecond' },
+        { ...request(100, { held: 5, wanted: 5, floor: 5 }), owner: { kind: 'service', uid: 'shop' } },
+      ]);
+      await b.exchange(request(100, { held: 10, wanted: 10, floor: 8 }));
+      assert.equal(await leases.openConnections(SHOP.owner), 41);
+      assert.equal(await leases.openConnections({ kind: 'service', uid: 'shop' }), 5);
+      await leases.release('a', 1);
+      assert.equal(await leases.openConnections(SHOP.owner), 8);
+    });
+
     test('return when a member is released', async () => {
       await using world = await subject.open();
       const { a, b } = await registered(world);
@@ -137,6 +154,35 @@ export function leasesContract(subject: StoreUnderTest): void {
       }
       assert.equal((await c.exchange(request(100, { wanted: 100 }))).share, 50);
       assert.deepEqual(await memberNames(a.store), ['b 1', 'c 1']);
+    });
+
+    test('stay with all members when the clock of the store is set back, and return after a minute of silence', async () => {
+      await using world = await subject.open();
+      const { a, b, c } = await registered(world);
+      await a.exchange(request(100, { wanted: 50 }));
+      await b.exchange(request(100, { wanted: 50 }));
+      await world.passLeaseTime(-3_600_000);
+      for (let seconds = 0; seconds < 64; seconds += 2) {
+        const { share } = await c.exchange(request(100, { wanted: 100 }));
+        if (seconds < 58) assert.equal(share, 0, `after ${seconds} s`);
+        assert.equal((await b.exchange(request(100, { held: 50, wanted: 50 }))).share, 50);
+        await world.passLeaseTime(2_000);
+      }
+      assert.equal((await c.exchange(request(100, { wanted: 100 }))).share, 50);
+      assert.deepEqual(await memberNames(a.store), ['b 1', 'c 1']);
+    });
+
+    test('stay with all members when the clock of the store is set forward', async () => {
+      await using world = await subject.open();
+      const { a, b } = await registered(world);
+      await a.exchange(request(100, { wanted: 60 }));
+      await b.exchange(request(100, { wanted: 30 }));
+      await world.passLeaseTime(3_600_000);
+      assert.equal((await b.exchange(request(100, { held: 30, wanted: 50 }))).share, 30);
+      await world.passLeaseTime(REGISTRATION_MS);
+      assert.equal((await b.exchange(request(100, { held: 30, wanted: 50 }))).share, 40);
+      assert.equal((await a.exchange(request(100, { held: 60, wanted: 60 }))).share, 60);
+      assert.deepEqual(await memberNames(a.store), ['a 1', 'b 1', 'c 1']);
     });
 
     test('are not lost by the silence of a member while the store hears from no member', async () => {

@@ -27,6 +27,9 @@ export interface StoreFixture extends AsyncDisposable {
   checkpoint(): Promise<() => Promise<void>>;
   /** Waits until the assertion holds, for about `ms` milliseconds of `clock` at most. */
   eventually(ms: number, assertion: () => Promise<void>): Promise<void>;
-  /** Makes everything that the store knows about leases `ms` milliseconds older, without waiting. */
+  /**
+   * Makes everything that the store knows about leases `ms` milliseconds older, without waiting. With a negative `ms` everything becomes
+   * newer, as if the clock of the store was set back.
+   */
   passLeaseTime(ms: number): Promise<void>;
 }

@@ -96,7 +96,7 @@ async function openLedger(): Promise<{
     const report: UsageReport = { node: 'a', life: 1, slots };
     await store.usage.flush(report);
   };
-  const newWatch = (): RefusalWatch => new RefusalWatch(store.usage);
+  const newWatch = (): RefusalWatch => new RefusalWatch(store);
   const watch = newWatch();
   const shownAfter = async (ms: number): Promise<number[]> => {
     await clock.advance(ms);

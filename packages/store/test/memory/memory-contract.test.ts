@@ -29,7 +29,7 @@ function memoryFixture(options: StoreFixtureOptions): StoreFixture {
       await clock.advance(ms);
       await assertion();
     },
-    passLeaseTime: (ms) => clock.advance(ms),
+    passLeaseTime: async (ms) => (ms < 0 ? clock.jumpWallClock(ms) : clock.advance(ms)),
     [Symbol.asyncDispose]: () => store.close(),
   };
 }

@@ -18,7 +18,9 @@ import { type DryRun, startDryRun } from '../../fixtures/dry-run.ts';
  * to check its types on a busy machine.
  */
 const IN_FORCE = { timeoutMs: 120_000 };
-const POLICIES = ['annotations', 'external-ips', 'node-ports', 'quota', 'tenant-usages'].map((each) => `weir-${each}`);
+const POLICIES = ['annotations', 'external-ips', 'node-ports', 'quota', 'suspensions', 'tenant-usages'].map(
+  (each) => `weir-${each}`,
+);
 const CONTROLLER = 'system:serviceaccount:weir-system:weir-controller';
 
 describe('the admission policies for Services', requireProgram('kubernetes', 'helm'), () => {
