@@ -8,7 +8,7 @@ import type { RequestHead } from '../http/passes/request-context.ts';
 import { reasonForRefusal } from '../http/refusal-reason.ts';
 import type { RequestRouter } from '../http/request-router.ts';
 import { output } from '../http/worker-memory.ts';
-import type { Admission } from '../limits/admission.ts';
+import type { Admission, AdmissionRefusal } from '../limits/admission.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -18,7 +18,7 @@ import { admitRequest, reasonForOutcome } from './refuse.ts';
 export interface FirstRequestRouting {
   readonly router: RequestRouter;
   /** Admits one more connection of this Service, or returns why it is refused. */
-  admit(uid: string): Admission | Outcome;
+  admit(uid: string): Admission | AdmissionRefusal;
 }
 
 /**

@@ -2,7 +2,7 @@ import { type Client, type RouteRefusal, relaysHttp, routeRefusalFor } from '@we
 import type { AccessLog } from '../access-log/access-log.ts';
 import type { EndedConnection } from '../access-log/connection-line.ts';
 import type { ErrorReason } from '../http/passes/error-answer.ts';
-import type { Admission } from '../limits/admission.ts';
+import type { Admission, AdmissionRefusal } from '../limits/admission.ts';
 import { countOutcome } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
@@ -74,6 +74,9 @@ export function connectionRefusalFor(upstream: Upstream, client: Client): RouteR
   return refusal === 'no-endpoints' && upstream.service.isSuspended ? undefined : refusal;
 }
 
+/** Why a Service that is found by a request does not admit the client. */
+export type AdmissionOutcome = AdmissionRefusal | RouteRefusal | 'client-limit' | 'cut-off';
+
 /**
  * Admits a connection to a Service that is found by a request, or returns why the connection is refused. `open`: see
  * `AdmissionController.admit`.
@@ -81,21 +84,20 @@ export function connectionRefusalFor(upstream: Upstream, client: Client): RouteR
 export function admitRequest(
   { service, route }: Upstream,
   { client, open }: { readonly client: Client; readonly open?: Admission },
-  admit: (uid: string, open?: Admission) => Admission | Outcome,
-): Admission | Outcome {
+  admit: (uid: string, open?: Admission) => Admission | AdmissionRefusal,
+): Admission | AdmissionOutcome {
   const outcome = service.isSuspended ? 'cut-off' : routeRefusalFor(route, client);
   return outcome ?? admit(service.entry.uid, open);
 }
 
 /** Returns the reason of the answer to a request whose connection is refused with this outcome. */
-export function reasonForOutcome(outcome: Outcome): ErrorReason {
-  return REASON_BY_OUTCOME[outcome] ?? 'overloaded';
+export function reasonForOutcome(outcome: AdmissionOutcome): ErrorReason {
+  switch (outcome) {
+    case 'cut-off':
+      return 'suspended';
+    case 'source-range':
+      return 'forbidden';
+    default:
+      return outcome;
+  }
 }
-
-const REASON_BY_OUTCOME: Partial<Record<Outcome, ErrorReason>> = {
-  'cut-off': 'suspended',
-  'source-range': 'forbidden',
-  'no-endpoints': 'no-endpoints',
-  'rate-limit': 'too-many-requests',
-  'client-limit': 'too-many-requests',
-};

@@ -8,8 +8,7 @@ import type { HttpConnectionOptions } from '../http/http-connection-options.ts';
 import { HttpSession } from '../http/http-session.ts';
 import type { ErrorReason } from '../http/passes/error-answer.ts';
 import type { RequestRouter } from '../http/request-router.ts';
-import type { Admission } from '../limits/admission.ts';
-import { countOutcome } from '../metering/counters.ts';
+import type { Admission, AdmissionRefusal } from '../limits/admission.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import { clientAuthoritiesOf, type TlsContexts } from '../protocol/tls-contexts.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
@@ -33,7 +32,7 @@ export interface SessionStarterOptions {
   readonly certificates: TlsContexts;
   readonly router: RequestRouter;
   /** Admits one more connection of this Service, or returns why it is refused. `open`: see `AdmissionController.admit`. */
-  admit(uid: string, open?: Admission): Admission | Outcome;
+  admit(uid: string, open?: Admission): Admission | AdmissionRefusal;
   /** Called after an unexpected exception, when the admission has been released. The callee must close the stream. */
   onError(stream: TcpStream, thrown: unknown): void;
 }
@@ -181,13 +180,12 @@ export class SessionStarter {
 
   /** Admits the client of a session of another Service, or returns why its request is refused. */
   #admitTo(upstream: Upstream, client: Client, open: Admission): Admission | ErrorReason {
-    const { route, service } = upstream;
+    const { route } = upstream;
     const admission = admitRequest(upstream, { client, open }, this.#options.admit);
     if (typeof admission !== 'string' && admission.admitClient(route, client)) return admission;
     if (typeof admission !== 'string') admission.release();
-    const outcome = typeof admission === 'string' ? admission : 'client-limit';
-    countOutcome(service.counters, outcome);
-    return reasonForOutcome(outcome);
+    // The answer to the request counts the refusal. The connection goes on, so that it has no outcome.
+    return reasonForOutcome(typeof admission === 'string' ? admission : 'client-limit');
   }
 
   #startSession(stream: TcpStream, upstream: Upstream, { info, admission }: AdmittedConnection): void {

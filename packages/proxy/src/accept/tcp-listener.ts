@@ -11,7 +11,7 @@ import {
   terminatingTlsPort,
 } from '@weir/model/data-plane';
 import type { RequestRouter } from '../http/request-router.ts';
-import type { Admission } from '../limits/admission.ts';
+import type { Admission, AdmissionRefusal } from '../limits/admission.ts';
 import type { DescriptorLimiter } from '../limits/descriptor-limit.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import { hasCertificateFor } from '../protocol/choose-certificate.ts';
@@ -63,7 +63,7 @@ export interface TcpListenerOptions {
    * Admits one more connection of the Service with this UID, or returns why the connection is refused. `uid` is null if
    * the Service is not known yet. `open`: see `AdmissionController.admit`.
    */
-  admit(uid: string | null, open?: Admission): Admission | Outcome;
+  admit(uid: string | null, open?: Admission): Admission | AdmissionRefusal;
   /** Returns the counters of connections that belong to no Service. */
   unroutedCounters(): Float64Array;
   onListening(): void;
@@ -298,7 +298,7 @@ function routeOnOwnListener(
 interface SharedListenerRouting {
   readonly hasCertificate: HasCertificate;
   /** Admits one more connection of this Service, or returns why it is refused. */
-  admit(uid: string): Admission | Outcome;
+  admit(uid: string): Admission | AdmissionRefusal;
 }
 
 type SharedDecision = RoutingDecision & { readonly upstream?: Upstream };

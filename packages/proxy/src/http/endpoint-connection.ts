@@ -55,6 +55,8 @@ export class EndpointConnection
   isListed = false;
   older: ListedConnection | undefined;
   newer: ListedConnection | undefined;
+  /** The tick in which the connection was opened. Written by the owner. */
+  openedAt = 0;
   /** The tick in which the connection began to close. Written by the owner. */
   closingSince = 0;
   /** The tick in which the connection, if it is still idle, is closed. Written by the owner. */

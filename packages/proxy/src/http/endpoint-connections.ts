@@ -5,7 +5,7 @@ import { type ConnectionsTo, EndpointConnection, type EndpointConnectionOwner } 
 import type { EndpointTls } from './endpoint-tls.ts';
 import type { EndpointHttp2Connection } from './h2/endpoint-http2-connection.ts';
 import { EndpointHttp2Connections } from './h2/endpoint-http2-connections.ts';
-import { IdleConnections } from './idle-connections.ts';
+import { IdleConnections, MAX_AGE_TICKS } from './idle-connections.ts';
 import type { RequestCarrier } from './request-carrier.ts';
 
 /**
@@ -14,7 +14,7 @@ import type { RequestCarrier } from './request-carrier.ts';
  */
 export const MAX_CONNECTIONS_PER_ENDPOINT = 1_024;
 /** How many connections to one endpoint may be idle in one worker. */
-const MAX_IDLE_PER_ENDPOINT = 256;
+export const MAX_IDLE_PER_ENDPOINT = 256;
 /** How many connections to all endpoints may be idle in one worker, whatever their version of HTTP. */
 export const MAX_IDLE = 2_048;
 /** How long a connection may be idle, in ticks of the timeout wheel (seconds). Less than most endpoints wait. */
@@ -27,7 +27,7 @@ const CLOSE_EARLIER_TICKS = 1;
 /** How long an endpoint may take to answer FIN with FIN. */
 const MAX_CLOSING_TICKS = 2;
 /** How many requests one connection carries, so that requests move to new endpoints. */
-const MAX_REQUESTS = 10_000;
+export const MAX_REQUESTS = 10_000;
 
 interface CarrierOptions {
   readonly window: Window;
@@ -76,6 +76,7 @@ export class EndpointConnections implements EndpointConnectionOwner {
     const connections = this.#connectionsTo(stats);
     connections.count += 1;
     const connection = new EndpointConnection(stats, tls, { owner: this, connections });
+    connection.openedAt = this.#now;
     connection.stream = stream;
     stream.accept(connection);
     connection.onConnect();
@@ -102,6 +103,7 @@ export class EndpointConnections implements EndpointConnectionOwner {
     if (connections.count >= MAX_CONNECTIONS_PER_ENDPOINT) return undefined;
     connections.count += 1;
     const connection = new EndpointConnection(stats, tls, { owner: this, connections });
+    connection.openedAt = this.#now;
     connection.stream =
       tls === undefined
         ? this.#transport.connect(stats.endpoint, connection, window)
@@ -110,15 +112,16 @@ export class EndpointConnections implements EndpointConnectionOwner {
   }
 
   keep(connection: EndpointConnection): void {
-    const { stats, requests } = connection;
+    const { stats, requests, openedAt } = connection;
     const { idle } = connection.connections;
     const isFull = idle.length >= MAX_IDLE_PER_ENDPOINT;
     const idleTicks = Math.min(MAX_IDLE_TICKS, connection.endpointIdleSeconds - CLOSE_EARLIER_TICKS);
-    if (isFull || idleTicks <= 0 || this.#isDraining || requests >= MAX_REQUESTS || stats.tier === EXCLUDED) {
+    const idleUntil = Math.min(this.#now + idleTicks, openedAt + MAX_AGE_TICKS);
+    if (isFull || idleUntil <= this.#now || this.#isDraining || requests >= MAX_REQUESTS || stats.tier === EXCLUDED) {
       connection.close();
       return;
     }
-    connection.idleUntil = this.#now + idleTicks;
+    connection.idleUntil = idleUntil;
     idle.push(connection);
     this.#idle.add(connection);
   }
@@ -136,7 +139,10 @@ export class EndpointConnections implements EndpointConnectionOwner {
     if (connections.count === 0) this.#byEndpoint.delete(stats);
   }
 
-  /** Closes connections that were idle for too long, or whose endpoint is not used any more. Must be called once a second. */
+  /**
+   * Closes idle connections that were idle for too long or are too old, and those whose endpoint is not used any more. Must be
+   * called once a second.
+   */
   tick(now: number): void {
     this.#now = now;
     for (const [stats, { idle }] of this.#byEndpoint) {

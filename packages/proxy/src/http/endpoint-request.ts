@@ -66,6 +66,8 @@ export class EndpointRequest implements Exchange, Sink {
   #copiedBytes = -1;
   #isComplete = false;
   /** Whether the endpoint has sent a head, final or not. */
+  #hasHead = false;
+  /** Whether the endpoint has sent the last head of its answer. */
   #hasAnswered = false;
   #sentAt = Number.NaN;
 
@@ -126,6 +128,7 @@ export class EndpointRequest implements Exchange, Sink {
     this.#trailers = undefined;
     this.#copiedBytes = -1;
     this.#isComplete = false;
+    this.#hasHead = false;
     this.#hasAnswered = false;
     recordRequest(this.#upstream.service.retryBudget, this.#context.wheel.now);
     this.#connect('no-endpoints', 'first');
@@ -195,10 +198,11 @@ export class EndpointRequest implements Exchange, Sink {
 
   onResponseHead(head: ResponseHead): number | undefined {
     const { status } = head;
-    this.#hasAnswered = true;
+    this.#hasHead = true;
     const options = this.#owner.onResponseHead(head);
     // Another head follows all other interim responses (RFC 9110 §15.2).
     if (options === undefined || (status < 200 && status !== SWITCHING_PROTOCOLS)) return options;
+    this.#hasAnswered = true;
     const { stats } = this;
     if (stats !== undefined) this.#upstream.onAnswer(stats, isGatewayFailure(status));
     return options;
@@ -279,7 +283,7 @@ export class EndpointRequest implements Exchange, Sink {
 
   /** Whether the request, which has failed without a byte of an answer, may be sent again. */
   #maySendAgain(carrier: RequestCarrier, failure: EndpointFailure): boolean {
-    if (this.#hasAnswered || this.#copiedBytes <= 0) return false;
+    if (this.#hasHead || this.#copiedBytes <= 0) return false;
     // RFC 9113 §8.7: a request on a stream that was refused was not processed and can be repeated.
     if (failure === 'refused') return this.#refusals < MAX_REFUSALS;
     if (failure !== 'closed' || !carrier.isReused) return false;
@@ -352,7 +356,10 @@ export class EndpointRequest implements Exchange, Sink {
   }
 }
 
-/** Whether the endpoint says with this status that it cannot answer requests now: 502, 503 or 504. */
+/**
+ * Whether the endpoint says with this status that it cannot answer requests now: 502, 503 or 504. A 500 says that one request
+ * has failed. A client that repeats such a request must not take an endpoint away from the other clients.
+ */
 function isGatewayFailure(status: number): boolean {
   return status >= 502 && status <= 504;
 }

@@ -1,3 +1,10 @@
+/**
+ * The age, in ticks of the timeout wheel (seconds), from which a connection to an endpoint carries no further request once it
+ * has none. One hour, as in nginx (`keepalive_time`), so that what an old connection holds, such as the memory of its TLS
+ * session and the verified certificate of the endpoint, does not stay forever.
+ */
+export const MAX_AGE_TICKS = 3_600;
+
 /** A connection to an endpoint that may wait for its next request. The list writes all fields. */
 export interface ListedConnection {
   /** Whether the connection is in the list. */

@@ -95,6 +95,9 @@ export const REQUEST_REFUSALS = [
   'unknown-expectation',
   'misdirected-request',
   'too-many-requests',
+  /** This and the next are limits of connections of a Service that gets a request on a connection of another Service. */
+  'client-limit',
+  'rate-limit',
   'head-too-large',
   'not-implemented',
   'connect-failed',
@@ -104,8 +107,11 @@ export const REQUEST_REFUSALS = [
   'retry-limit',
   'invalid-response',
   'no-endpoints',
-  /** Every endpoint that was tried has its maximum number of connections. */
+  /** Every endpoint that was tried has its maximum number of connections or, with HTTP/2, of requests. */
   'overloaded',
+  /** This and the next are, like `client-limit`, for requests on a connection of another Service. */
+  'connection-limit',
+  'no-descriptors',
   'connect-timeout',
   'endpoint-timeout',
   'unsupported-version',

@@ -278,27 +278,6 @@ test('a request that finds the maximum number of connections to each endpoint ge
   for (const other of clients) await other.close();
 });
 
-test('an endpoint with five answers 503 in a row is ejected', async () => {
-  await using fleet = await startFleet();
-  await using failing = await answeringEndpoint(
-    (socket) => void socket.write('HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n'),
-  );
-  await using working = await answeringEndpoint();
-  const endpoints = [failing.endpoint, working.endpoint];
-  const proxy = await startServing(fleet, webService(endpoints, { settings: { httpPorts: [PORT] } }));
-  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
-  await eventually(async () => {
-    for (let request = 1; request <= 10; request += 1) await ask(client, GET);
-    const states = (await fleet.heartbeats())[0]?.unhealthy?.endpoints.map(({ state, why }) => [state, why]);
-    assert.deepEqual(states, [['ejected', '5 requests in a row were answered with 502, 503 or 504, or not at all']]);
-  });
-  const before = failing.heads.length;
-  for (let request = 1; request <= 20; request += 1) assert.equal((await ask(client, GET)).status, 200);
-  assert.equal(failing.heads.length, before);
-  await client.end();
-  await eventually(() => assert.deepEqual(outcomesFor(proxy), { completed: 1 }));
-});
-
 test('a drain of the proxy does not wait for clients that keep their connections', async () => {
   await using fleet = await startFleet();
   await using endpoint = await answeringEndpoint();

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatHostPort, Health } from '@weir/runtime';
-import { connectClient, echoServer, eventually, freePort } from '@weir/testkit';
+import { connectClient, echoServer, eventually, freePort, type TestClient } from '@weir/testkit';
+import { MAX_HTTP2_CONNECTIONS_PER_ENDPOINT } from '../../src/http/h2/endpoint-http2-connections.ts';
 import type { RunningProxy } from '../../src/index.ts';
 import { connectAndAwaitEnd } from '../fixtures/connection-ending.ts';
 import { startFleet } from '../fixtures/fleet.ts';
+import { http2Endpoint, http2Service } from '../fixtures/http2-endpoint.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
 
@@ -107,6 +109,36 @@ test('metrics count the requests that the proxy answered itself, by reason', asy
         reason,
       );
   });
+});
+
+test('metrics count a request that finds no free connection to its endpoint as overloaded', async (context) => {
+  await using fleet = await startFleet();
+  let held = 0;
+  const holdStreams = (): void => {
+    held += 1;
+  };
+  const busy = await http2Endpoint(context, holdStreams, { settings: { maxConcurrentStreams: 1 } });
+  await fleet.serve(http2Service([busy]));
+  const proxy = await fleet.proxy(ADMIN);
+  await proxy.ready;
+  const clients: TestClient[] = [];
+  const send = async (): Promise<TestClient> => {
+    const client = await connectClient({ host: fleet.addressOf(), port: PORT });
+    clients.push(client);
+    await client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    return client;
+  };
+  for (let count = 1; count <= MAX_HTTP2_CONNECTIONS_PER_ENDPOINT; count += 1) {
+    await send();
+    await eventually(() => assert.equal(held, count));
+  }
+  await (await send()).take(/^HTTP\/1\.1 503 .*too many requests in progress/s);
+  await eventually(async () => {
+    const text = await (await ask(proxy, '/metrics')).text();
+    const series = text.split('\n').filter((line) => line.startsWith('weir_service_refused_total{'));
+    assert.deepEqual(series, ['weir_service_refused_total{namespace="shop",service="web",reason="overloaded"} 1']);
+  });
+  for (const client of clients) await client.close();
 });
 
 test('a proxy serves clients and warns in its heartbeat while another program has the admin port', async () => {

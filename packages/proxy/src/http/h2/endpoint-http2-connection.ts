@@ -37,6 +37,8 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
   readonly tls: EndpointTls | undefined;
   /** Replaced by the encrypted stream when a TLS handshake begins. */
   stream: TcpStream;
+  /** The tick in which the connection was opened. Written by the owner. */
+  openedAt = 0;
   /** The tick since which the connection is idle or, if later, closing. Written by the owner. */
   idleSince = 0;
   isListed = false;

@@ -1,7 +1,7 @@
 import { type EndpointStats, EXCLUDED } from '@weir/model/data-plane';
 import type { TcpTransport, Window } from '../../transport/tcp-transport.ts';
 import type { EndpointTls } from '../endpoint-tls.ts';
-import type { IdleConnections } from '../idle-connections.ts';
+import { type IdleConnections, MAX_AGE_TICKS } from '../idle-connections.ts';
 import { EndpointHttp2Connection, type EndpointHttp2ConnectionOwner } from './endpoint-http2-connection.ts';
 import type { EndpointStream } from './endpoint-stream.ts';
 
@@ -58,13 +58,15 @@ export class EndpointHttp2Connections implements EndpointHttp2ConnectionOwner {
     if (hasOtherTls) for (const connection of [...connections]) if (connection.tls !== tls) connection.close();
     if (connections.length >= MAX_HTTP2_CONNECTIONS_PER_ENDPOINT) return undefined;
     const connection = new EndpointHttp2Connection(stats, { transport: this.#transport, window, tls, owner: this });
+    connection.openedAt = this.#now;
     // Not `connections`: the list may have been removed with its last connection.
     this.#connectionsTo(stats).push(connection);
     return connection.reserve(window);
   }
 
   onConnectionIdle(connection: EndpointHttp2Connection): void {
-    if (this.#isDraining || connection.stats.tier === EXCLUDED) {
+    const isOld = connection.openedAt <= this.#now - MAX_AGE_TICKS;
+    if (isOld || this.#isDraining || connection.stats.tier === EXCLUDED) {
       connection.close();
       return;
     }
@@ -84,14 +86,19 @@ export class EndpointHttp2Connections implements EndpointHttp2ConnectionOwner {
     this.#closing.delete(connection);
   }
 
-  /** Closes connections that were idle for too long, or whose endpoint is not used any more. Must be called once a second. */
+  /**
+   * Closes connections that were idle for too long, that are idle and too old, and those whose endpoint is not used any more.
+   * Must be called once a second.
+   */
   tick(now: number): void {
     this.#now = now;
     for (const [stats, connections] of this.#byEndpoint) {
       // Copies, because each close removes the connection from the list.
       for (const connection of [...connections]) {
-        const isUnused = connection.isListed && connection.idleSince <= now - MAX_IDLE_TICKS;
-        if (isUnused || stats.tier === EXCLUDED) connection.close();
+        const { openedAt, idleSince, isListed } = connection;
+        // A connection with requests stays until they end, because further connections to the endpoint are limited.
+        const isOver = isListed && (idleSince <= now - MAX_IDLE_TICKS || openedAt <= now - MAX_AGE_TICKS);
+        if (isOver || stats.tier === EXCLUDED) connection.close();
       }
     }
     for (const connection of this.#closing) if (connection.idleSince <= now - MAX_CLOSING_TICKS) connection.reset();

@@ -49,6 +49,8 @@ export const ERROR_REASONS: Readonly<Record<ErrorReason, Reason>> = {
   'unknown-expectation': { status: 417, message: 'The field Expect of the request is not supported.', closes: true },
   'misdirected-request': { status: 421, message: 'This connection is for another host. Open a new connection.' },
   'too-many-requests': { status: 429, message: 'There were too many requests. Try again later.' },
+  'client-limit': { status: 429, message: 'This client has too many open connections. Try again later.' },
+  'rate-limit': { status: 429, message: 'There were too many new connections. Try again later.' },
   'head-too-large': { status: 431, message: 'The header fields of the request are too large.', closes: true },
   'not-implemented': { status: 501, message: 'The method of the request is not supported.', closes: true },
   'connect-failed': { status: 502, message: 'The service did not accept the connection.' },
@@ -57,6 +59,8 @@ export const ERROR_REASONS: Readonly<Record<ErrorReason, Reason>> = {
   'invalid-response': { status: 502, message: 'The answer of the service was not valid HTTP.' },
   'no-endpoints': { status: 503, message: 'No endpoint of the service is ready.' },
   overloaded: { status: 503, message: 'The service has too many requests in progress. Try again later.' },
+  'connection-limit': { status: 503, message: 'The service has too many open connections. Try again later.' },
+  'no-descriptors': { status: 503, message: 'The proxy has too many open connections. Try again later.' },
   'connect-timeout': { status: 504, message: 'The service did not accept the connection in time.' },
   'endpoint-timeout': { status: 504, message: 'The service did not answer in time.' },
   'unsupported-version': { status: 505, message: 'The HTTP version of the request is not supported.', closes: true },
@@ -104,7 +108,7 @@ export function closesConnection(reason: ErrorReason): boolean {
 export function writeErrorAnswer(writer: ByteWriter, answer: ErrorAnswer): number {
   const { reason, format, requestId, page, message } = answer;
   const template = message === undefined ? cachedTemplate(reason, format) : messageTemplate(reason, format, message);
-  const retryAfterSeconds = answer.retryAfterSeconds ?? (reason === 'too-many-requests' ? 1 : undefined);
+  const retryAfterSeconds = answer.retryAfterSeconds ?? (ERROR_REASONS[reason].status === 429 ? 1 : undefined);
   const usesPage = page !== undefined && format !== 'grpc' && page.body.length <= MAX_ERROR_PAGE_BYTES;
   writer.bytes(template.statusLine);
   writer.bytes(usesPage ? page.contentTypeLine : template.typeLines);

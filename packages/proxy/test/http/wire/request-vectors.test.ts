@@ -1,133 +1,113 @@
-// Sends messages that are known to confuse proxies to a real proxy, with an endpoint behind the proxy that records each byte.
+// Sends requests that confuse proxies, or that exceed a limit, to a real proxy, with an endpoint behind it that records each
+// request. Each refused request must get exactly the status that its RFC names.
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { type Fleet, startFleet } from '../../fixtures/fleet.ts';
 import { PORT } from '../../fixtures/listen-address.ts';
+import { type RecordingEndpoint, recordingEndpoint } from '../../fixtures/recording-endpoint.ts';
 import { startServing, webService } from '../../fixtures/services.ts';
-import { type MessageVector, REQUEST_VECTORS } from '../h1/message-vectors.ts';
-import { readRequests } from '../h1/read-messages.ts';
+import { REQUEST_VECTORS } from '../h1/message-vectors.ts';
+import { exchange, expectedFor } from './hostile-exchange.ts';
 
-const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
-
-/** An endpoint that records each complete request and answers it. A request that is cut off may arrive at any time, and counts for no test. */
-class Recorder {
-  #requests: ReturnType<typeof readRequests>['messages'][number][] = [];
-  readonly #server = createServer((socket) => this.#serve(socket));
-
-  async listen(): Promise<number> {
-    this.#server.listen(0, '127.0.0.1');
-    await once(this.#server, 'listening');
-    return (this.#server.address() as { port: number }).port;
-  }
-
-  /** Returns the requests that were recorded since the last call. */
-  take(): ReturnType<typeof readRequests>['messages'] {
-    const requests = this.#requests;
-    this.#requests = [];
-    return requests;
-  }
-
-  close(): void {
-    this.#server.close();
-  }
-
-  #serve(socket: Socket): void {
-    let received = Buffer.alloc(0);
-    let answered = 0;
-    socket.on('error', () => undefined);
-    socket.on('data', (bytes: Buffer) => {
-      received = Buffer.concat([received, bytes]);
-      const { messages } = readRequests(received);
-      for (const request of messages.slice(answered)) {
-        this.#requests.push(request);
-        socket.write(OK);
-      }
-      answered = messages.length;
-    });
-  }
-}
-
-/** Sends the bytes in parts of `partBytes`. Resolves with everything that the client receives until `isDone`, or until the end. */
-async function exchange(
-  host: string,
-  { bytes }: MessageVector,
-  {
-    partBytes,
-    isCut,
-    isDone,
-  }: { readonly partBytes: number; readonly isCut: boolean; readonly isDone: (received: string) => boolean },
-): Promise<string> {
-  const socket = connect({ host, port: PORT, noDelay: true });
-  await once(socket, 'connect');
-  let received = '';
-  const done = new Promise<void>((resolve) => {
-    socket.on('data', (part) => {
-      received += part.toString('latin1');
-      if (isDone(received)) resolve();
-    });
-    socket.on('close', () => resolve());
-    socket.on('error', () => resolve());
-  });
-  for (let at = 0; at < bytes.length; at += partBytes) {
-    if (!socket.write(bytes.subarray(at, at + partBytes))) await Promise.race([once(socket, 'drain'), done]);
-  }
-  if (isCut) socket.end();
-  await done;
-  socket.destroy();
-  return received;
-}
-
-/** The statuses of the answers where they do not follow from the parts of the message. */
-const STATUSES: Readonly<Record<string, readonly RegExp[]>> = {
-  // RFC 9112 §9.6: a server reads nothing after a request with `Connection: close`.
-  'bytes-after-close': [/200/],
-  // RFC 9110 §10.1.1: an expectation that is not understood is answered with a 417.
-  'expect-100-obfuscated': [/417/],
+const MAX_BODY_BYTES = 10_000;
+/** The statuses of the refused vectors that do not get 400. */
+const STATUSES: Readonly<Record<string, number>> = {
+  'reqline-http1.2': 505,
+  'reqline-http2.0': 505,
+  'expect-100-obfuscated': 417,
+  'limit-header-16k': 431,
+  'limit-headers-count-2001': 431,
+  'limit-uri-64k': 414,
 };
 
-const statusesOf = (received: string): readonly string[] =>
-  [...received.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)].map(([, status = '']) => status);
+const post = (fields: string, body = ''): string => `POST / HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n${body}`;
+const chunk = (size: number): string => `${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`;
+/** Requests that are refused because of what the proxy supports or of a limit, with their status. */
+const REFUSED: Readonly<Record<string, readonly [request: string, status: number]>> = {
+  CONNECT: ['CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 501],
+  'a method of 33 letters': [`${'M'.repeat(33)} / HTTP/1.1\r\nHost: a\r\n\r\n`, 501],
+  'HTTP/1.2': ['GET / HTTP/1.2\r\nHost: a\r\n\r\n', 505],
+  'HTTP/3.0': ['GET / HTTP/3.0\r\nHost: a\r\n\r\n', 505],
+  'a target of more than 8 KiB': [`GET /${'a'.repeat(8 * 1024)} HTTP/1.1\r\nHost: a\r\n\r\n`, 414],
+  'a head of more than 32 KiB': [
+    post(Array.from({ length: 5 }, (_, at) => `X${at}: ${'a'.repeat(8_000)}`).join('\r\n')),
+    431,
+  ],
+  'more than 100 fields': [post(Array.from({ length: 101 }, (_, at) => `X${at}: a`).join('\r\n')), 431],
+  'large trailers': [post('Transfer-Encoding: chunked', `0\r\nX: ${'a'.repeat(40_000)}\r\n\r\n`), 431],
+  'a body whose length is above the limit': [
+    post(`Content-Length: ${MAX_BODY_BYTES + 1}`, 'x'.repeat(MAX_BODY_BYTES + 1)),
+    413,
+  ],
+  'a chunked body above the limit': [
+    post('Transfer-Encoding: chunked', `${chunk(MAX_BODY_BYTES)}${chunk(1)}0\r\n\r\n`),
+    413,
+  ],
+  'another expectation': [post('Expect: 200-ok\r\nContent-Length: 2', 'ok'), 417],
+  'a transfer coding beside chunked': [post('Transfer-Encoding: gzip, chunked', '0\r\n\r\n'), 400],
+  'no Host': ['GET / HTTP/1.1\r\n\r\n', 400],
+};
 
-describe('requests that confuse proxies', () => {
+/** The cuts that split a message of this length into parts of 7 bytes. */
+const partsOf7 = (length: number): readonly number[] =>
+  Array.from({ length: Math.max(0, Math.ceil(length / 7) - 1) }, (_, index) => 7 * (index + 1));
+
+describe('requests that must be refused, or that confuse proxies', () => {
   let fleet: Fleet;
-  const recorder = new Recorder();
+  let recorder: RecordingEndpoint;
   before(async () => {
     fleet = await startFleet();
-    const endpoint = { address: '127.0.0.1', port: await recorder.listen() };
-    await startServing(fleet, webService([endpoint], { settings: { httpPorts: [PORT] } }));
+    recorder = await recordingEndpoint();
+    const settings = { httpPorts: [PORT], maxBodyBytes: MAX_BODY_BYTES };
+    await startServing(fleet, webService([recorder.endpoint], { settings }));
   });
   after(async () => {
     await fleet[Symbol.asyncDispose]();
-    recorder.close();
+    await recorder[Symbol.asyncDispose]();
   });
 
-  for (const vector of REQUEST_VECTORS) {
-    const { messages, end } = readRequests(vector.bytes);
-    for (const partBytes of [Number.POSITIVE_INFINITY, 7]) {
-      if (partBytes === 7 && vector.bytes.length > 2_000) continue;
-      test(`${vector.id}, ${partBytes === 7 ? 'in parts of 7 bytes' : 'whole'}`, async () => {
-        const isCut = end.startsWith('more');
-        const statuses = STATUSES[vector.id] ?? [
-          ...messages.map(() => /200/),
-          ...(end === 'end' || isCut ? [] : [/4\d\d|50[15]/]),
-        ];
-        const endsConnection = statuses.length > messages.length || STATUSES[vector.id] !== undefined;
-        const received = await exchange(fleet.addressOf(), vector, {
-          partBytes: Math.min(partBytes, vector.bytes.length),
-          isCut,
-          isDone: (text) => !endsConnection && !isCut && statusesOf(text).length === statuses.length,
-        });
-        const answers = statusesOf(received);
-        assert.equal(answers.length, statuses.length, received);
-        for (const [index, status] of statuses.entries()) assert.match(answers[index] ?? '', status);
-        const forwarded = messages.filter((_, index) => /200/.test(String(statuses[index])));
+  test('the statuses are those that the vectors name', () => {
+    for (const { id, expect } of REQUEST_VECTORS) {
+      const named = [...expect.matchAll(/(?:reject|status|second)-(4\d\d)/g)].map(([, status]) => Number(status));
+      if (named.length > 0) assert.ok(named.includes(STATUSES[id] ?? 400), id);
+    }
+  });
+
+  for (const { id, bytes } of REQUEST_VECTORS) {
+    for (const cuts of [[], partsOf7(bytes.length)]) {
+      if (cuts.length > 300) continue;
+      test(`${id}, ${cuts.length === 0 ? 'whole' : 'in parts of 7 bytes'}`, async () => {
+        const expected = expectedFor(bytes);
+        const { forwarded } = expected;
+        const isRefused = expected.statuses.length > forwarded.length;
+        const statuses = [...forwarded.map(() => 200), ...(isRefused ? [STATUSES[id] ?? 400] : [])];
+        const writing = { cuts, isSlow: false };
+        const answers = await exchange({ host: fleet.addressOf(), port: PORT }, bytes, { writing, expected });
+        assert.deepEqual(
+          answers.map(({ status }) => status),
+          statuses,
+        );
         assert.deepEqual(
           recorder.take().map(({ framing, body }) => [framing, body]),
           forwarded.map(({ framing, body }) => [framing, body]),
         );
       });
     }
+  }
+
+  for (const [name, [request, status]] of Object.entries(REFUSED)) {
+    test(`${name}: ${status}, and the connection ends`, async () => {
+      const methods = [request.slice(0, request.indexOf(' '))];
+      const expected = { forwarded: [], partial: undefined, statuses: [status, 200], methods };
+      // A request behind the refused request is not read, so that the end of the connection ends the exchange.
+      const bytes = Buffer.from(`${request}GET / HTTP/1.1\r\nHost: a\r\n\r\n`, 'latin1');
+      const writing = { cuts: [], isSlow: false };
+      const answers = await exchange({ host: fleet.addressOf(), port: PORT }, bytes, { writing, expected });
+      assert.deepEqual(
+        answers.map((answer) => [answer.status, answer.fields.get('connection')]),
+        [[status, 'close']],
+      );
+      assert.deepEqual(recorder.take(), []);
+    });
   }
 });

@@ -208,7 +208,9 @@ test('answers with 403 for a suspended Service, and serves the other Services of
   );
   await using fresh = await connectTo(fleet);
   assert.equal((await ask(fresh, get('api.example'))).status, 403);
-  await eventually(() => assert.equal(outcomesFor(proxy, 'api')?.['cut-off'], 3));
+  // The open connection was reset, and the connection of the fresh client was refused. The moved client keeps its connection.
+  await eventually(() => assert.equal(outcomesFor(proxy, 'api')?.['cut-off'], 2));
+  await eventually(async () => assert.deepEqual((await fleet.usage()).api?.refused, { 'cut-off': 2, suspended: 1 }));
 });
 
 test('answers with 421 on a TLS connection for a Service with another certificate', async () => {
@@ -318,10 +320,18 @@ test('counts a connection that moves between Services of one tenant once for the
       assert.equal((await ask(client, get(host))).status, 200, host);
     await using second = await connectTo(fleet);
     assert.equal((await ask(second, get('api.example'))).status, 503, 'the first connection is still counted');
-    assert.equal((await ask(client, get('blog.example'))).status, 503, 'another tenant has its own limit');
+    const { status, body } = await ask(client, get('blog.example'));
+    assert.equal(status, 503, 'another tenant has its own limit');
+    assert.match(body, /too many open connections/);
     assert.equal((await ask(client, get('api.example'))).status, 200);
     await client.end();
     await client.ended;
     await eventually(() => assert.equal(activeIn(proxy), 0));
   }
+  // A connection and a request that the same limit refuses count with the same reason.
+  await eventually(async () => {
+    const { api: refusedClients, blog: refusedRequests } = await fleet.usage();
+    const refused = { 'connection-limit': 3 };
+    assert.deepEqual([refusedClients?.refused, refusedRequests?.refused], [refused, refused]);
+  });
 });
