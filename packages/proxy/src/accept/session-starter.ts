@@ -9,7 +9,6 @@ import { HttpSession } from '../http/http-session.ts';
 import type { ErrorReason } from '../http/passes/error-answer.ts';
 import type { RequestRouter } from '../http/request-router.ts';
 import type { Admission } from '../limits/admission.ts';
-import { countOutcome } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import { clientAuthoritiesOf, type TlsContexts } from '../protocol/tls-contexts.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
@@ -179,15 +178,13 @@ export class SessionStarter {
     refuse(stream, service.counters, outcome);
   }
 
-  /** Admits the client of a session of another Service, or returns why its request is refused. */
+  /** Admits the client of a session of another Service, or returns why its request is refused. The session counts the refusal. */
   #admitTo(upstream: Upstream, client: Client, open: Admission): Admission | ErrorReason {
-    const { route, service } = upstream;
+    const { route } = upstream;
     const admission = admitRequest(upstream, { client, open }, this.#options.admit);
     if (typeof admission !== 'string' && admission.admitClient(route, client)) return admission;
     if (typeof admission !== 'string') admission.release();
-    const outcome = typeof admission === 'string' ? admission : 'client-limit';
-    countOutcome(service.counters, outcome);
-    return reasonForOutcome(outcome);
+    return reasonForOutcome(typeof admission === 'string' ? admission : 'client-limit');
   }
 
   #startSession(stream: TcpStream, upstream: Upstream, { info, admission }: AdmittedConnection): void {
