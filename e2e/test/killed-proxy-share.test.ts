@@ -45,25 +45,29 @@ describe('the share of a proxy that was killed', {
     );
     await fleet.waitUntilApplied();
     const [first, , last] = ADDRESSES;
-    await eventually(() => assertOpens(last, SHARE_BESIDE_TWO));
-    const clients = await openClients(last);
-    assert.equal(clients.length, SHARE_BESIDE_TWO);
+    const clients = await eventually(() => openExactly(SHARE_BESIDE_TWO, last));
     await fleet.kill(2);
     const killedAt = performance.now();
     await closeAll(clients);
     const atOnce = await openClients(first);
     await closeAll(atOnce);
     assert.ok(atOnce.length <= LIMIT - SHARE_BESIDE_TWO, `${atOnce.length} connections`);
-    await eventually(() => assertOpens(first, SHARE_BESIDE_ONE), { timeoutMs: MAX_RETURN_MS, intervalMs: 100 });
+    const returned = await eventually(() => openExactly(SHARE_BESIDE_ONE, first), {
+      timeoutMs: MAX_RETURN_MS,
+      intervalMs: 100,
+    });
     t.diagnostic(`the share was back after ${Math.round(performance.now() - killedAt)} ms`);
+    await closeAll(returned);
     assert.deepEqual((await fleet.store.leases.members()).map(({ node }) => node).sort(), ['node-1', 'node-2']);
   });
 });
 
-async function assertOpens(host: string, count: number): Promise<void> {
+/** Opens connections until the proxy refuses one. Closes all of them and throws if they are not `count`. */
+async function openExactly(count: number, host: string): Promise<readonly TestClient[]> {
   const clients = await openClients(host);
+  if (clients.length === count) return clients;
   await closeAll(clients);
-  assert.equal(clients.length, count);
+  return assert.fail(`${clients.length} connections instead of ${count}`);
 }
 
 /** Opens connections until the proxy refuses one. */
