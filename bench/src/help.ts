@@ -100,7 +100,7 @@ did not end in time, or if another tenant lost an operation.
 ${formatNames(CUTOFF_SCENARIO_DESCRIPTIONS)}
 
 limits measures how precisely three proxies keep one limit of new connections per second together, beside three processes of
-HAProxy and Envoy that limit per process, and draws bench/results/limits.svg.
+HAProxy and Envoy that limit per process, and draws bench/results/limits.svg. Runs in a network namespace.
 
   --subjects LIST   weir, haproxy, envoy (a result needs all)
   --seed N          seed of the random arrivals (default 1)

@@ -1,10 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startRedis } from '@weir/tools';
+import { insideNamespace, providePrograms, startRedis } from '@weir/tools';
 import { startEchoBackend } from '../backends/start-backends.ts';
 import { RpcProcess } from '../processes/rpc.ts';
 import { compileProxy } from '../processes/weir-proxy.ts';
+import { NAMESPACE_NODES } from '../propagation/topology.ts';
 import { provideRedis, provideSubjects } from '../provide-programs.ts';
 import { formatHeadline, logProgress, REPOSITORY_ROOT, startRun } from '../report/run-metadata.ts';
 import { saveOrExplain } from '../report/save-result.ts';
@@ -26,6 +27,7 @@ export async function benchmarkLimits(options: LimitsOptions, signal: AbortSigna
   const redis = await provideRedis();
   const { versions, subjects } = await provideSubjects({ subjects: options.subjects, usesDefaultSubjects: true }, []);
   const program = await compileProxy();
+  await enterNamespace();
   const endRun = startRun({ redis, ...versions });
   await using server = await startRedis();
   await using backend = await startEchoBackend();
@@ -47,6 +49,13 @@ export async function benchmarkLimits(options: LimitsOptions, signal: AbortSigna
   const isComplete = measured.length === LIMIT_SUBJECTS.length && !signal.aborted;
   saveOrExplain('limits', result, { reasonToDiscard: isComplete ? undefined : 'a result needs all subjects' });
   return 0;
+}
+
+/** Enters a network namespace with the addresses of the nodes. Must follow all downloads, because there is no route to the internet. */
+async function enterNamespace(): Promise<void> {
+  await providePrograms(['ip']);
+  const { skip } = insideNamespace({ addresses: NAMESPACE_NODES.map(({ address }) => address) });
+  if (skip !== undefined) throw new Error(skip);
 }
 
 async function measure(name: LimitSubjectName, options: LimitSubjectOptions, seed: number): Promise<ConnectionCounts> {

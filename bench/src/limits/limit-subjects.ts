@@ -7,7 +7,7 @@ import { freePort, spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { type ProgramName, programPath } from '@weir/tools';
 import { RpcProcess } from '../processes/rpc.ts';
 import { startProxyUntilServing } from '../processes/weir-proxy.ts';
-import { loopbackNodes, type SocketAddress, servicePort } from '../propagation/topology.ts';
+import { NAMESPACE_NODES, type NodeAddress, type SocketAddress, servicePort } from '../propagation/topology.ts';
 import type { LimitsControllerRpc, LimitsLayout } from './limits-controller-process.ts';
 import { LIMIT, PROXIES } from './phases.ts';
 
@@ -52,7 +52,7 @@ export function startLimitSubject(name: LimitSubjectName, options: LimitSubjectO
 async function startWeir({ redis, program, endpoint }: LimitSubjectOptions): Promise<LimitSubject> {
   await using cleanup = new AsyncDisposableStack();
   const fleet = `bench-${randomUUID().slice(0, 8)}`;
-  const nodes = loopbackNodes();
+  const nodes = NAMESPACE_NODES;
   const layout: LimitsLayout = { nodes, endpoint };
   const controller = cleanup.use(
     new RpcProcess<LimitsControllerRpc>(new URL('./limits-controller-process.ts', import.meta.url), [
@@ -62,8 +62,11 @@ async function startWeir({ redis, program, endpoint }: LimitSubjectOptions): Pro
     ]),
   );
   await controller.call('start');
-  const start = (index: number) =>
-    startProxyUntilServing({ program, redis, fleet, node: nodes[index]?.name ?? '', workers: 1 });
+  const start = (index: number) => {
+    const { name, address } = nodes[index] as NodeAddress;
+    // The controller checks at this address whether a silent proxy has ended. It trusts no loopback address of another host.
+    return startProxyUntilServing({ program, redis, fleet, node: name, workers: 1, adminHost: address });
+  };
   const group = cleanup.use(await startGroup(start));
   const started = cleanup.move();
   return {

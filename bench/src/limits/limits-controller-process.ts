@@ -1,6 +1,6 @@
 // Program `limits-controller-process.ts REDIS-URL FLEET LAYOUT`: a controller whose source is in memory. One tenant has one Service on all
 // nodes, and a limit of new connections per second. LAYOUT is a `LimitsLayout` as JSON.
-import { type SourceSnapshot, startController } from '@weir/controller';
+import { type SourceSnapshot, type StatusSink, startController } from '@weir/controller';
 import { DEFAULT_FLEET_SETTINGS, type ObjectMeta, UNRESTRICTED_POLICY } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { openRedisStore } from '@weir/store';
@@ -19,12 +19,15 @@ export type LimitsControllerRpc = { start(): Promise<void> };
 
 const [url = '', fleet = '', text = ''] = process.argv.slice(2);
 const log = silentLogger();
+/** A controller notices ended proxies only if it reports status. */
+const status: StatusSink = { observedRevision: 0, setDesired: () => undefined, write: async () => 'complete' };
 
 serveRpc<LimitsControllerRpc>({
   async start() {
     const source = new InMemorySource(limitedCluster(JSON.parse(text) as LimitsLayout));
     const store = await openRedisStore({ url, fleet, log });
-    const controller = startController({ source, store, settings: DEFAULT_FLEET_SETTINGS, log, clock: systemClock });
+    const settings = DEFAULT_FLEET_SETTINGS;
+    const controller = startController({ source, store, settings, status, log, clock: systemClock });
     await controller.idle();
     const problem = controller.problems()[0];
     if (problem !== undefined) throw new Error(`the controller rejects the cluster: ${problem.message}`);

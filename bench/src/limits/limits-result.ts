@@ -15,7 +15,10 @@ export type LimitsRow = {
   readonly highest10s: number;
   /** The highest number in any second. */
   readonly highestSecond: number;
-  /** After how many seconds of the phase a second began in which 95 % of the limit were admitted; null if there was none. */
+  /**
+   * How many seconds after the start of the phase, or after the kill, a second began in which 95 % of the limit were admitted; null if
+   * there was none.
+   */
   readonly reachedAfterSeconds: number | null;
 };
 
@@ -24,12 +27,12 @@ export type LimitsResult = RunMetadata & { readonly limit: number; readonly rows
 const TENTHS = 10;
 
 export function limitsRows(subject: LimitSubjectName, { offered, admitted }: ConnectionCounts): readonly LimitsRow[] {
-  return PHASES.map(({ name, seconds }) => {
+  return PHASES.map(({ name, seconds, killAt = 0 }) => {
     const from = phaseStart(name) * TENTHS;
     const until = from + seconds * TENTHS;
     const tenSeconds = windowSums(admitted.slice(from, until), 10 * TENTHS);
     const perSecond = windowSums(admitted.slice(from, until), TENTHS);
-    const reached = perSecond.findIndex((sum) => sum >= 0.95 * LIMIT);
+    const reached = perSecond.slice(killAt * TENTHS).findIndex((sum) => sum >= 0.95 * LIMIT);
     return {
       phase: name,
       subject,

@@ -79,6 +79,8 @@ export type ServingProxyOptions = {
   readonly fleet: string;
   readonly node: string;
   readonly workers: number;
+  /** Address of the admin server. Default: 127.0.0.1. */
+  readonly adminHost?: string;
   /** Where the proxy writes CPU profiles. */
   readonly profileDirectory?: string | undefined;
 };
@@ -86,8 +88,8 @@ export type ServingProxyOptions = {
 const PROXY_SERVING_TIMEOUT_MS = 120_000;
 
 export async function startProxyUntilServing(options: ServingProxyOptions): Promise<ServingProxy> {
-  const { program, redis, fleet, node, workers, profileDirectory } = options;
-  const admin = `127.0.0.1:${await freePort()}`;
+  const { program, redis, fleet, node, workers, adminHost = '127.0.0.1', profileDirectory } = options;
+  const admin = `${adminHost}:${await freePort()}`;
   const startedAt = monotonicMs();
   const proxy = await spawnProxy({
     args: [...profilingFlags(profileDirectory), program],

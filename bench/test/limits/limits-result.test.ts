@@ -30,6 +30,13 @@ describe('the result of the benchmark limits', () => {
     assert.match(limitsTable(rows).join('\n'), /\| moved +\| weir +\| 150 % +\| 90 % +\| 100 % +\| 100 % +\| 1\.9 s/);
   });
 
+  test('has the time from the kill until the other proxies use the share', () => {
+    const killed = phaseStart('killed');
+    const admitted = counts((second) => (second >= killed + 2 && second < killed + 6 ? 2 / 3 : 1));
+    const row = limitsRows('weir', { offered: counts(() => 1.5), admitted }).find(({ phase }) => phase === 'killed');
+    assert.equal(row?.reachedAfterSeconds, 3.9);
+  });
+
   test('says that a subject never admitted 95 % of the limit', () => {
     const [row] = limitsRows('envoy', { offered: counts(() => 1.5), admitted: counts(() => 0.4) });
     assert.equal(row?.reachedAfterSeconds, null);

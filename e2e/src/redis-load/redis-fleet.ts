@@ -5,13 +5,15 @@ import { randomInt } from 'node:crypto';
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openDirectorySource, startController } from '@weir/controller';
+import { openDirectorySource, type StatusSink, startController } from '@weir/controller';
 import { DEFAULT_FLEET_SETTINGS, monthOf } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { openRedisStore, type Store } from '@weir/store';
 import { eventually, spawnProcess, temporaryDirectory } from '@weir/testkit';
 
 const PROXY = fileURLToPath(new URL('../../../packages/proxy/src/main.ts', import.meta.url));
+const ADMIN_PORT = 8_687;
+const IGNORED_STATUS: StatusSink = { observedRevision: 0, setDesired: () => undefined, write: async () => 'complete' };
 const NODES = ['node-1', 'node-2', 'node-3'] as const;
 
 export interface RedisFleetOptions {
@@ -21,6 +23,11 @@ export interface RedisFleetOptions {
   readonly manifests: string;
   /** Additional settings of the proxies. */
   readonly settings?: Readonly<Record<string, string>>;
+  /**
+   * The addresses of the nodes, of which none is a loopback address. The proxies then have admin servers on these addresses, so that the
+   * controller can check whether a proxy has ended. By default, the nodes have random loopback addresses and no admin servers.
+   */
+  readonly reachableAddresses?: readonly string[];
 }
 
 export interface RedisFleet extends AsyncDisposable {
@@ -37,6 +44,8 @@ export interface RedisFleet extends AsyncDisposable {
   usageOf(tenant: string): Promise<Traffic>;
   /** Returns what each proxy says about the ledger in its heartbeat. */
   ledgerWarnings(): Promise<readonly string[]>;
+  /** Ends the proxy of a node with SIGKILL. */
+  kill(index: number): Promise<void>;
   /** Returns the number of each proxy's incarnation. A proxy that restarts gets another number. */
   incarnations(): Promise<readonly number[]>;
 }
@@ -49,9 +58,9 @@ export interface Traffic {
 }
 
 export async function startRedisFleet(options: RedisFleetOptions): Promise<RedisFleet> {
-  const { redisUrl, fleet, manifests, settings = {} } = options;
+  const { redisUrl, fleet, manifests, settings = {}, reachableAddresses } = options;
   const network = `127.${randomInt(1, 255)}.${randomInt(0, 256)}`;
-  const addresses = NODES.map((_, index) => `${network}.${index + 1}`);
+  const addresses = reachableAddresses ?? NODES.map((_, index) => `${network}.${index + 1}`);
   await using stack = new AsyncDisposableStack();
   const directory = stack.use(temporaryDirectory('redis-fleet'));
   const folder = join(directory.path, 'manifests');
@@ -80,11 +89,13 @@ export async function startRedisFleet(options: RedisFleetOptions): Promise<Redis
     },
     log,
     clock: systemClock,
+    // A controller reads heartbeats only if it reports status.
+    ...(reachableAddresses !== undefined && { status: IGNORED_STATUS }),
   });
   stack.defer(() => controller.close());
   await controller.idle();
   const proxies = await Promise.all(
-    NODES.map((node) =>
+    NODES.map((node, index) =>
       spawnProcess({
         name: node,
         command: process.execPath,
@@ -95,7 +106,7 @@ export async function startRedisFleet(options: RedisFleetOptions): Promise<Redis
           WEIR_FLEET: fleet,
           WEIR_NODE: node,
           WEIR_WORKERS: '1',
-          WEIR_ADMIN: 'off',
+          WEIR_ADMIN: reachableAddresses === undefined ? 'off' : `${reachableAddresses[index]}:${ADMIN_PORT}`,
           WEIR_REDIS_URL: redisUrl,
           WEIR_STATE: join(directory.path, node),
           ...settings,
@@ -136,6 +147,9 @@ export async function startRedisFleet(options: RedisFleetOptions): Promise<Redis
       (await store.heartbeats.list()).map(({ hostAdvice = [] }) =>
         hostAdvice.filter((advice) => advice.includes('ledger')).join(),
       ),
+    async kill(index) {
+      await proxies[index]?.stop('SIGKILL');
+    },
     incarnations: async () => (await store.heartbeats.list()).map(({ life }) => life),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };

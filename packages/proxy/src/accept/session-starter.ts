@@ -178,7 +178,7 @@ export class SessionStarter {
     refuse(stream, service.counters, outcome);
   }
 
-  /** Admits the client of a session of another Service, or returns why its request is refused. */
+  /** Admits the client of a session of another Service, or returns why its request is refused. The session counts the refusal. */
   #admitTo(upstream: Upstream, client: Client, open: Admission): Admission | ErrorReason {
     const { route } = upstream;
     const admission = admitRequest(upstream, { client, open }, this.#options.admit);

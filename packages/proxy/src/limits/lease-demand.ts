@@ -3,6 +3,11 @@ import type { RowDemand } from './limiter-registry.ts';
 
 /** Demand is measured over the last second. */
 const WINDOW_MS = 1_000;
+/**
+ * Bandwidth is measured over this time. After clients have moved, a proxy claims bandwidth for clients that have left until the time
+ * has passed.
+ */
+const BANDWIDTH_WINDOW_MS = 200;
 /** Samples that are closer together replace each other, so that their number is bounded. */
 const MIN_SAMPLE_INTERVAL_MS = 40;
 /** A bandwidth that is not used up may grow by a quarter between two exchanges. */
@@ -62,8 +67,11 @@ export class DemandWindow {
 
   /** Claims the whole limit while readers wait, in proportion to the number of readers. */
   #bandwidthClaim(bytes: 'inBytes' | 'outBytes', waiting: 'waitingIn' | 'waitingOut', limit: number): ShareClaim {
-    const readers = this.#samples.reduce((sum, { row }) => sum + row[waiting], 0) / this.#samples.length;
-    const bitsPerSecond = (this.#increase(bytes) * 8_000) / this.#spanMs;
+    const samples = this.#samplesOfBandwidth();
+    const [first, last] = [samples[0] as Sample, samples.at(-1) as Sample];
+    const readers = samples.reduce((sum, { row }) => sum + row[waiting], 0) / samples.length;
+    const spanMs = Math.max(MIN_SAMPLE_INTERVAL_MS, last.at - first.at);
+    const bitsPerSecond = ((last.row[bytes] - first.row[bytes]) * 8_000) / spanMs;
     return {
       demand: readers > 0 ? limit : Math.min(limit, Math.ceil(bitsPerSecond * BANDWIDTH_GROWTH)),
       weight: Math.max(1, Math.round(readers)),
@@ -72,13 +80,15 @@ export class DemandWindow {
     };
   }
 
-  #increase(counter: 'refusedOpen' | 'inBytes' | 'outBytes'): number {
+  #increase(counter: 'refusedOpen'): number {
     const [first, last] = [this.#samples[0] as Sample, this.#samples.at(-1) as Sample];
     return last.row[counter] - first.row[counter];
   }
 
-  get #spanMs(): number {
-    const [first, last] = [this.#samples[0] as Sample, this.#samples.at(-1) as Sample];
-    return Math.max(MIN_SAMPLE_INTERVAL_MS, last.at - first.at);
+  /** Returns the samples of the last `BANDWIDTH_WINDOW_MS`, and the sample before them. */
+  #samplesOfBandwidth(): readonly Sample[] {
+    const newestAt = (this.#samples.at(-1) as Sample).at;
+    const first = this.#samples.findLastIndex(({ at }) => newestAt - at >= BANDWIDTH_WINDOW_MS);
+    return this.#samples.slice(Math.max(0, first));
   }
 }

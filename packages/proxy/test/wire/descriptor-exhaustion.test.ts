@@ -29,6 +29,7 @@ test('at its descriptor limit refuses new connections, keeps open ones, does not
   const full = await proxy.ask();
   assert.equal(full.view.services[0]?.outcomes['no-descriptors'], refused);
   assert.equal(full.view.connections, clients.length);
+  await eventually(async () => assert.deepEqual((await proxy.ask()).usage.web?.refused, { 'no-descriptors': refused }));
   for (const client of clients) await echo(client);
   await eventually(() => assert.match(proxy.logged, /"limit":200,.*descriptors are running out/));
   const { cpu } = await proxy.ask();

@@ -1,16 +1,15 @@
 // Tests that a limit holds over three proxies that share a store.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connectClient, echoServer, eventually, type TestClient } from '@weir/testkit';
+import { echoServer, eventually, type TestClient } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
 import { type Fleet, startFleet } from '../fixtures/fleet.ts';
-import { PORT } from '../fixtures/listen-address.ts';
+import { echoing, load } from '../fixtures/fleet-clients.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
 
 const NODES = ['a', 'b', 'c'] as const;
 const LIMIT = 100;
 const LOAD_MS = 3_000;
-const ATTEMPTS_PER_SECOND = 200;
 
 for (const nodes of [['a'], ['a', 'b'], ['a', 'b', 'c']]) {
   test(`${LIMIT} new connections per second over three proxies, with clients of ${nodes.length}`, async () => {
@@ -112,41 +111,4 @@ function sharesOf({ store }: Fleet): ReadonlyMap<string, number> {
 
 function sumOf(numbers: Iterable<number>): number {
   return [...numbers].reduce((sum, each) => sum + each, 0);
-}
-
-/** Makes attempts at all of the nodes for at least `ms` milliseconds, and counts the clients that got a response. */
-async function load(
-  fleet: Fleet,
-  nodes: readonly string[],
-  ms: number,
-): Promise<{ readonly admitted: number; readonly seconds: number }> {
-  const startedAt = performance.now();
-  let admitted = 0;
-  const pending: Promise<void>[] = [];
-  const attempt = async (node: string): Promise<void> => {
-    const client = await echoing(fleet, node);
-    if (client === undefined) return;
-    admitted += 1;
-    await client.close();
-  };
-  const attempts = (ATTEMPTS_PER_SECOND * ms) / 1_000;
-  for (let made = 0; made < attempts; made += 1) {
-    pending.push(attempt(nodes[made % nodes.length] ?? 'a'));
-    const dueAt = startedAt + (made * 1_000) / ATTEMPTS_PER_SECOND;
-    if (dueAt > performance.now()) await new Promise((resolve) => setTimeout(resolve, dueAt - performance.now()));
-  }
-  await Promise.all(pending);
-  return { admitted, seconds: (performance.now() - startedAt) / 1_000 };
-}
-
-/** Returns a client that has exchanged a byte with an endpoint; undefined if the proxy refused the client. */
-async function echoing(fleet: Fleet, node: string): Promise<TestClient | undefined> {
-  try {
-    const client = await connectClient({ host: fleet.addressOf(node), port: PORT });
-    await client.send('x');
-    await client.take(1);
-    return client;
-  } catch {
-    return undefined;
-  }
 }

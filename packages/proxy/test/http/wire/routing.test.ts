@@ -9,7 +9,7 @@ import type { RunningProxy } from '../../../src/index.ts';
 import { FLEET_SECRET, TRUSTING_CLIENT, terminatingTls } from '../../fixtures/certificates.ts';
 import { type Fleet, startFleet } from '../../fixtures/fleet.ts';
 import { PORT } from '../../fixtures/listen-address.ts';
-import { outcomesFor, startServing } from '../../fixtures/services.ts';
+import { startServing } from '../../fixtures/services.ts';
 import type { TestService } from '../../fixtures/tables.ts';
 
 /** An endpoint that answers with its name, the Host and the target that it has received. */
@@ -191,7 +191,7 @@ test('answers with 403 for a suspended Service, and serves the other Services of
   await using fleet = await startFleet();
   await using web = await NamedServer.start('web');
   await using api = await NamedServer.start('api');
-  const proxy = await startServing(
+  await startServing(
     fleet,
     httpService('web', web, { settings: { hosts: ['shop.example'] } }),
     httpService('api', api, { namespace: 'other', settings: { hosts: ['api.example'] } }),
