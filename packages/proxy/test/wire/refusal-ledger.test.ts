@@ -17,6 +17,7 @@ const REASONS_WITHOUT_CASE: Readonly<Record<string, string>> = {
   'no-listener': 'needs a connection at the moment at which a listener closes',
   'client-gone': 'needs a reset before the proxy accepts: see accept/proxy-header.test.ts',
   'forged-source': 'needs a raw socket: see accept/forged-udp-source.test.ts',
+  overloaded: 'needs endpoints with many open requests: see http/endpoint-connections.test.ts',
   'no-descriptors': 'needs a process with few descriptors: see wire/descriptor-exhaustion.test.ts',
   'retry-limit': 'needs many failed requests before: see http/retries.test.ts',
   'bad-request': 'counts for no Service, because no Service was found',
