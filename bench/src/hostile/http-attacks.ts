@@ -15,17 +15,19 @@ export type HttpAttackOptions = {
   /** How often `bytes.next` is sent, on all connections together. 0 for idle connections. */
   readonly perSecond: number;
   readonly bytes: AttackBytes;
+  /** Whether the clients' process serves the endpoint, see `HttpAttack.openEndpoint`. Otherwise nginx does. */
+  readonly hasOwnEndpoint?: boolean;
   /** Whether the proxy must close connections, because the attack exceeds a limit. */
   readonly isRefused: boolean;
 };
 
 export async function startHttpAttack(options: HttpAttackOptions): Promise<Attacker> {
-  const { perSecond, bytes, isRefused } = options;
+  const { perSecond, bytes, isRefused, hasOwnEndpoint = false } = options;
   await using cleanup = new AsyncDisposableStack();
   const port = await freePort();
-  const backend = cleanup.use(await startHttpBackend());
   const program = new URL('../load/http-attack-process.ts', import.meta.url);
   const clients = cleanup.use(new RpcProcess<HttpAttack>(program, []));
+  const target = hasOwnEndpoint ? await clients.call('openEndpoint') : cleanup.use(await startHttpBackend()).port;
   const connections = Math.min(options.connections, maxIdleConnections(descriptorLimit()));
   let bounded: BoundedValue[] = [];
   let opened = '';
@@ -33,7 +35,7 @@ export async function startHttpAttack(options: HttpAttackOptions): Promise<Attac
   return {
     manifests: serviceManifest(
       { name: 'web', namespace: 'hostile', protocol: 'TCP', port, appProtocol: 'http' },
-      { target: backend.port, addresses: ['127.0.0.1'] },
+      { target, addresses: ['127.0.0.1'] },
     ),
     async arm(pid) {
       const before = residentKiB(pid);
@@ -45,7 +47,8 @@ export async function startHttpAttack(options: HttpAttackOptions): Promise<Attac
       if (perSecond === 0) await setTimeout(seconds * 1_000);
       const { sent, ended } = await clients.call('run', perSecond, perSecond === 0 ? 0 : seconds);
       bounded = isRefused ? [{ value: ended, min: 1, miss: 'the attack was not refused' }] : [];
-      return `${opened}; ${sent} parts sent, ${ended} connections closed by the proxy`;
+      const parts = bytes.next === '' ? 'bytes read' : 'parts sent';
+      return `${opened}; ${sent} ${parts}, ${ended} connections closed by the proxy`;
     },
     bounded: () => bounded,
     disarm: () => clients.call('close'),
@@ -58,6 +61,16 @@ const NONE = { first: '', awaitsAnswer: false, next: '', copies: 1, streamIdsAt:
 
 /** A head that never ends: each part is one more byte of the value of a field. */
 export const SLOW_HEAD: AttackBytes = { ...NONE, first: `${HEAD}X-Slow: `, next: 'x' };
+
+/** A body that takes days: each part is one more byte. */
+export const SLOW_BODY: AttackBytes = {
+  ...NONE,
+  first: 'POST / HTTP/1.1\r\nHost: hostile.example\r\nContent-Length: 1000000\r\n\r\n',
+  next: 'x',
+};
+
+/** A response of 1 MiB of which the client reads one byte after the other. */
+export const SLOW_READ: AttackBytes = { ...NONE, first: `${HEAD}\r\n` };
 
 const FIELDS = 200;
 const FIELD_VALUE_BYTES = 200;

@@ -21,6 +21,8 @@ export const HOSTILE_SCENARIO_DESCRIPTIONS = {
   'slow-readers':
     'as many clients as the descriptors allow, at most 10,000, that download endless streams and stop reading',
   'http-slow-heads': '1,000 connections whose HTTP heads never end; 1,000 bytes a second',
+  'http-slow-bodies': '1,000 connections that send HTTP bodies byte by byte; 1,000 bytes a second',
+  'http-slow-reads': '1,000 connections that read HTTP responses of 1 MiB byte by byte; 1,000 bytes a second',
   'http-large-heads': '500 HTTP heads a second of 42 KB with 200 fields',
   'http2-idle': 'as many idle HTTP/2 connections as the descriptors allow, at most 10,000',
   'http2-resets': '20 writes a second of 100 HTTP/2 requests that their client resets at once',

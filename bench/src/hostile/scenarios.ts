@@ -8,7 +8,9 @@ import {
   IDLE_HTTP2,
   LARGE_HEAD,
   RESET_REQUESTS,
+  SLOW_BODY,
   SLOW_HEAD,
+  SLOW_READ,
   startHttpAttack,
 } from './http-attacks.ts';
 import type { HostileScenarioName } from './options.ts';
@@ -59,6 +61,20 @@ export const HOSTILE_SCENARIOS: Readonly<Record<HostileScenarioName, HostileScen
   },
   'slow-readers': { traffic: 'messages', maxP99RiseMs: 25, start: startSlowReaders },
   'http-slow-heads': httpAttack({ connections: 1_000, perSecond: 1_000, bytes: SLOW_HEAD, isRefused: false }),
+  'http-slow-bodies': httpAttack({
+    connections: 1_000,
+    perSecond: 1_000,
+    bytes: SLOW_BODY,
+    hasOwnEndpoint: true,
+    isRefused: false,
+  }),
+  'http-slow-reads': httpAttack({
+    connections: 1_000,
+    perSecond: 1_000,
+    bytes: SLOW_READ,
+    hasOwnEndpoint: true,
+    isRefused: false,
+  }),
   'http-large-heads': httpAttack({ connections: 32, perSecond: 500, bytes: LARGE_HEAD, isRefused: true }),
   'http2-idle': httpAttack({ connections: 10_000, perSecond: 0, bytes: IDLE_HTTP2, isRefused: false }),
   'http2-resets': httpAttack({ connections: 8, perSecond: 20, bytes: RESET_REQUESTS, isRefused: true }),

@@ -1,6 +1,6 @@
 // Serves the methods of `HttpAttack` over IPC: keeps connections open, and sends the next part of an attack on one connection after the other.
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { serveRpc } from '../processes/rpc.ts';
 
 /** What each connection sends. The bytes are Latin-1. */
@@ -9,7 +9,7 @@ export type AttackBytes = {
   readonly first: string;
   /** Whether the connection counts as open when the proxy has answered `first`. */
   readonly awaitsAnswer: boolean;
-  /** Sent again and again by `run`. */
+  /** Sent again and again by `run`. Empty if the client reads one byte instead, and no other byte. */
   readonly next: string;
   /** How often one write contains `next`. */
   readonly copies: number;
@@ -26,6 +26,8 @@ export type HttpAttackReport = {
 };
 
 export type HttpAttack = {
+  /** Opens an endpoint that answers GET with `SLOW_RESPONSE_BYTES`, and that reads the bodies of other requests without an answer. */
+  openEndpoint(): Promise<number>;
   /** Opens connections. Resolves when all are open or refused. */
   open(port: number, connections: number, bytes: AttackBytes): Promise<void>;
   /** Sends `next` at a fixed rate. Replaces connections that the proxy closes. */
@@ -41,6 +43,10 @@ const MAX_PENDING_CONNECTIONS = 32;
 const SOURCE_ADDRESSES = 4;
 const TICK_MS = 5;
 const STREAM_ID_STEP = 2;
+const SLOW_RESPONSE_BYTES = 2 ** 20;
+
+/** Reads one byte with one system call, and pauses. */
+const ONE_BYTE = { buffer: Buffer.alloc(1), callback: (): boolean => false };
 
 class AttackConnection {
   readonly socket: Socket;
@@ -52,9 +58,15 @@ class AttackConnection {
     this.#bytes = bytes;
     this.#next = Buffer.from(bytes.next.repeat(bytes.copies), 'latin1');
     this.#stream = bytes.stream;
-    this.socket = connect({ host: '127.0.0.1', port, localAddress, noDelay: true });
+    const options = { host: '127.0.0.1', port, localAddress, noDelay: true };
+    this.socket = connect(this.#readsSlowly ? { ...options, onread: ONE_BYTE } : options);
+    if (this.#readsSlowly) this.socket.pause();
     this.socket.on('error', () => {});
     this.socket.on('connect', () => bytes.first !== '' && this.socket.write(bytes.first, 'latin1'));
+  }
+
+  get #readsSlowly(): boolean {
+    return this.#bytes.next === '';
   }
 
   /** Resolves when the connection is open, or closed. */
@@ -63,10 +75,14 @@ class AttackConnection {
     await Promise.race(events).catch(() => {});
     for (const event of events) event.catch(() => {});
     // The answers are read, because the proxy would otherwise stop to read the attack.
-    this.socket.resume();
+    if (!this.#readsSlowly) this.socket.resume();
   }
 
   send(): void {
+    if (this.#readsSlowly) {
+      this.socket.resume();
+      return;
+    }
     const part = Buffer.from(this.#next);
     const { next, copies, streamIdsAt } = this.#bytes;
     for (let copy = 0; copy < copies && streamIdsAt.length > 0; copy++) {
@@ -83,7 +99,22 @@ let opened = 0;
 let ended = 0;
 let isClosing = false;
 
+const RESPONSE = Buffer.concat([
+  Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${SLOW_RESPONSE_BYTES}\r\n\r\n`),
+  Buffer.alloc(SLOW_RESPONSE_BYTES, 'x'),
+]);
+
 serveRpc<HttpAttack>({
+  async openEndpoint() {
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', (bytes) => {
+        if (bytes.toString('latin1', 0, 4) === 'GET ') socket.write(RESPONSE);
+      });
+    });
+    await once(server.listen({ host: '127.0.0.1', port: 0, backlog: 4_096 }), 'listening');
+    return (server.address() as AddressInfo).port;
+  },
   async open(port, connections, bytes) {
     isClosing = false;
     openOne = async () => {

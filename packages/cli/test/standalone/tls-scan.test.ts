@@ -4,10 +4,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
+import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
+import { connect as connectTls } from 'node:tls';
 import {
   type Certificate,
   freePort,
@@ -179,11 +181,42 @@ describe('a TLS scan with openssl', requireProgram('openssl'), () => {
     });
   }
 
-  test('negotiates HTTP with ALPN, and refuses other protocols', async () => {
-    assert.match((await connect(['-alpn', 'http/1.1'])).output, /^ALPN protocol: http\/1\.1$/m);
+  test('negotiates HTTP/2 or HTTP/1.1 with ALPN, and refuses other protocols', async () => {
+    for (const [offered, chosen] of [
+      ['http/1.1', 'http/1.1'],
+      ['h2', 'h2'],
+      ['h2,http/1.1', 'h2'],
+      ['http/1.1,h2', 'h2'],
+      ['smtp,http/1.1', 'http/1.1'],
+    ] as const) {
+      for (const version of ['-tls1_2', '-tls1_3']) {
+        const { code, output } = await connect([version, '-alpn', offered]);
+        assert.equal(code, 0, output);
+        assert.equal(/^ALPN protocol: (.*)$/m.exec(output)?.[1], chosen, `${version} ${offered}`);
+      }
+    }
+    assert.match((await connect([])).output, /^No ALPN negotiated$/m);
     const { code, output } = await connect(['-alpn', 'smtp']);
     assert.notEqual(code, 0);
     assert.match(output, /no application protocol/);
+  });
+
+  test('answers requests of the protocol that ALPN has chosen, or of HTTP/1.1 without ALPN', async (context) => {
+    const tls = { ca: ROOT.certificate, servername: 'shop.example' };
+    const session = connectHttp2(`https://shop.example:${port}`, {
+      createConnection: () => connectTls({ ...tls, host: '127.0.0.1', port, ALPNProtocols: ['h2', 'http/1.1'] }),
+    });
+    context.after(() => session.destroy());
+    const stream = session.request({ ':path': '/' });
+    const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+    assert.deepEqual([session.alpnProtocol, headers[':status']], ['h2', 200]);
+    assert.equal(await text(stream), 'hello');
+    const request = 'GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n';
+    for (const alpn of [['-alpn', 'http/1.1'], []]) {
+      const { output } = await connect(alpn, request);
+      assert.match(output, /^HTTP\/1\.1 200 OK\r$/m);
+      assert.match(output, /hello/);
+    }
   });
 
   test('staples an OCSP response that openssl can read', async () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
@@ -78,6 +79,29 @@ describe('the rate of requests', () => {
     assert.equal(received.length, answers.length - 1, 'the refused request reached no endpoint');
     // The client waits as long as it was told, and gets answers on the same connection.
     await eventually(async () => assert.equal((await ask(client, get('shop.example'))).status, 200));
+  });
+
+  test('answers HTTP/2 requests above the rate of the tenant with 429, and keeps the connection', async (context) => {
+    await using fleet = await startFleet();
+    fleet.limit('shop', { requestsPerSecond: 3 });
+    await startServing(fleet, httpService());
+    const session = connectHttp2(`http://${fleet.addressOf()}:${PORT}`);
+    session.on('error', () => undefined);
+    context.after(() => session.destroy());
+    const askHttp2 = async (): Promise<{ headers: IncomingHttpHeaders; body: string }> => {
+      const stream = session.request({ ':path': '/' });
+      const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+      return { headers, body: Buffer.concat(await stream.toArray()).toString() };
+    };
+    const answers = await Promise.all(Array.from({ length: 50 }, askHttp2));
+    const refused = answers.filter(({ headers }) => Number(headers[':status']) === 429);
+    assert.ok(refused.length > 0 && refused.length < 50, `${refused.length} of 50 requests were refused`);
+    assert.equal(received.length, 50 - refused.length, 'the refused requests reached no endpoint');
+    for (const { headers, body } of refused) {
+      assert.equal(headers['retry-after'], '1');
+      assert.match(body, /too many requests/);
+    }
+    await eventually(async () => assert.equal((await askHttp2()).headers[':status'], 200));
   });
 
   test('refuses every request at the rate 0, and ends a connection whose body was not read', async () => {

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { after, before, test } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
 import { type Endpoint, endpointKey } from '@weir/model';
 import { connectClient, eventually } from '@weir/testkit';
 import { FLEET_SECRET } from '../fixtures/certificates.ts';
@@ -61,6 +62,27 @@ async function ask(proxy: { readonly host: string; readonly port: number }, cook
   return { endpoint, seen: seen.join(' '), setCookie, cookie: setCookie?.split(';')[0] ?? '' };
 }
 
+function sessionTo(
+  context: TestContext,
+  { host, port }: { readonly host: string; readonly port: number },
+): ClientHttp2Session {
+  const session = connectHttp2(`http://${host}:${port}`);
+  session.on('error', () => undefined);
+  context.after(() => session.destroy());
+  return session;
+}
+
+/** Sends one request of HTTP/2. Each cookie is a field of its own (RFC 9113 §8.2.3). */
+async function askHttp2(session: ClientHttp2Session, cookies: string[] = []): Promise<Answer> {
+  const stream = session.request({ ':path': '/', ...(cookies.length > 0 && { cookie: cookies }) });
+  const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+  assert.equal(headers[':status'], 200);
+  const body = Buffer.concat(await stream.toArray()).toString();
+  const [endpoint = '', ...seen] = body.split(' ');
+  const setCookie = headers['set-cookie']?.[0];
+  return { endpoint, seen: seen.join(' '), setCookie, cookie: setCookie?.split(';')[0] ?? '' };
+}
+
 const stickyService = (settings: TestService['settings'] = {}, served = endpoints): TestService =>
   webService(served, { settings: { httpPorts: [PORT], algorithm: 'round-robin', stickyCookie: 'shop', ...settings } });
 
@@ -75,6 +97,21 @@ test('sends the requests with a sticky cookie to the endpoint of the first reque
   const others = await Promise.all(Array.from({ length: 2 * ENDPOINTS }, () => ask(worker)));
   assert.equal(new Set(others.map(({ endpoint }) => endpoint)).size, ENDPOINTS, 'clients without the cookie');
   assert.equal(new Set(others.map(({ cookie }) => cookie)).size, ENDPOINTS);
+});
+
+test('sends each HTTP/2 request with a sticky cookie to the endpoint of the cookie, and hides the cookie', async (context) => {
+  using worker = await startWorkerInTest(stickyService());
+  const session = sessionTo(context, worker);
+  const first = await askHttp2(session);
+  assert.match(first.setCookie ?? '', /^shop=[\w-]{22}; Path=\/; HttpOnly$/);
+  const others = await Promise.all(Array.from({ length: 2 * ENDPOINTS }, () => askHttp2(session)));
+  assert.equal(new Set(others.map(({ endpoint }) => endpoint)).size, ENDPOINTS, 'requests without the cookie');
+  const cookies = ['a=b', first.cookie, 'c=d'];
+  const next = await Promise.all(Array.from({ length: 2 * ENDPOINTS }, () => askHttp2(session, cookies)));
+  for (const answer of next)
+    assert.deepEqual(answer, { endpoint: first.endpoint, seen: 'a=b; c=d', setCookie: undefined, cookie: '' });
+  // Clients of both versions share the cookie.
+  assert.equal((await ask(worker, first.cookie)).endpoint, first.endpoint);
 });
 
 test('sets the cookie anew if its value names no endpoint', async () => {
@@ -138,7 +175,7 @@ test('the workers of a proxy without a fleet secret agree about the cookie', asy
   }
 });
 
-test('ClientIP affinity sends the requests of a client to one endpoint', async () => {
+test('ClientIP affinity sends the requests of a client to one endpoint', async (context) => {
   await using fleet = await startFleet();
   const affinity = { kind: 'client-ip', timeoutMs: 60_000 } as const;
   const { stickyCookie: _, ...settings } = stickyService({ affinity }).settings ?? {};
@@ -157,4 +194,7 @@ test('ClientIP affinity sends the requests of a client to one endpoint', async (
     assert.equal((await client.take(first.endpoint.length)).toString('latin1'), first.endpoint);
     await client.take(/ none/);
   }
+  const session = sessionTo(context, proxy);
+  const answers = await Promise.all(Array.from({ length: 2 * ENDPOINTS }, () => askHttp2(session)));
+  assert.deepEqual([...new Set(answers.map(({ endpoint }) => endpoint))], [first.endpoint]);
 });

@@ -49,6 +49,8 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
   #request: EndpointRequest | undefined;
   /** The admission to another Service than that of the connection. */
   #ownAdmission: Admission | undefined;
+  /** How a request with an admission of its own ends. */
+  #ownOutcome: Outcome = 'completed';
   /** Bytes of the body that the endpoint has not taken yet. */
   #unconsumedBytes = 0;
   #isEndpointFull = false;
@@ -217,7 +219,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     if (this.#ownAdmission === undefined) return;
     this.upstream.service.sessions.delete(this);
     this.#ownAdmission.release();
-    countOutcome(this.counters, 'completed');
+    countOutcome(this.counters, this.#ownOutcome);
     addToCounter(this.counters, ACTIVE, -1);
   }
 
@@ -320,7 +322,9 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
 
   end(outcome: Outcome): void {
     if (this.#isEnded) return;
-    if (outcome !== 'completed') countOutcome(this.counters, outcome);
+    // `onClose` counts the only outcome of a request with an admission of its own.
+    if (this.#ownAdmission !== undefined) this.#ownOutcome = outcome;
+    else if (outcome !== 'completed') countOutcome(this.counters, outcome);
     this.#owner.connection.reset(this.#stream, ERROR.cancel);
     this.#owner.flush();
   }
@@ -329,18 +333,13 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#timeouts.restart();
     try {
       const isInTime = !this.#timeouts.hasRequestTimedOut;
-      if (this.#isThrottled && this.#timeouts.extendThrottled()) return;
+      if (this.#pacer.waitsForBandwidth(this) && this.#timeouts.extendThrottled()) return;
       if (isInTime && this.#request?.isConnecting === true) this.#request.tryNextEndpoint('connect-timeout');
       // RFC 9110 §15.5.9: the client was too slow, unless the endpoint does not take the body.
       else this.#fail(isInTime && this.#awaitsBody ? 'request-timeout' : 'endpoint-timeout');
     } catch (thrown) {
       this.onThrow(thrown);
     }
-  }
-
-  /** Whether a bandwidth limit lets the response wait. */
-  get #isThrottled(): boolean {
-    return this.#pacer.waitsForBandwidth(this);
   }
 
   onConnecting(): void {

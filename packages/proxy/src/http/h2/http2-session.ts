@@ -89,7 +89,9 @@ export class Http2Session
 
   protected override onTimeout(): void {
     if (this.#isLingering || this.#isInHead) this.end('idle-timeout');
-    else if (!this.hasRequest || !this.extendIfThrottled()) this.#linger();
+    // Each request has the timeouts of its own Service, and ends by itself.
+    else if (this.hasRequest) this.timeouts.startIdle();
+    else this.#linger();
   }
 
   protected override cancelRequest(): void {

@@ -11,6 +11,7 @@ import type { RunningProxy } from '../../../src/index.ts';
 import { FLEET_SECRET, TRUSTING_CLIENT, terminatingTls } from '../../fixtures/certificates.ts';
 import { type Fleet, startFleet } from '../../fixtures/fleet.ts';
 import { PORT } from '../../fixtures/listen-address.ts';
+import { outcomesFor } from '../../fixtures/services.ts';
 import type { TestService } from '../../fixtures/tables.ts';
 import { startWorkerInTest } from '../../fixtures/worker-in-test.ts';
 
@@ -243,17 +244,26 @@ test('negotiates HTTP/2 by ALPN, routes each request, and counts the bytes of th
   });
 });
 
-test('ends the streams of a suspended Service, and drains with GOAWAY', async (context) => {
+test('resets the connection of a suspended Service with its streams, without GOAWAY', async (context) => {
   const at = await endpoint(context, (_request, response) => {
     response.write('begun');
   });
-  const { fleet } = await fleetOf(context, plain(at));
+  const { fleet, proxy } = await fleetOf(context, plain(at));
   const session = connectTo(context, fleet);
   const stream = session.request({ ':path': '/' });
   stream.on('error', () => undefined);
   await once(stream, 'data');
   const closed = new Promise((resolve) => session.on('close', resolve));
+  let goaways = 0;
+  session.on('goaway', () => {
+    goaways += 1;
+  });
+  const failed = once(session, 'error');
   await fleet.cutOff({ kind: 'namespace', namespace: 'shop' });
+  const [error] = (await failed) as [NodeJS.ErrnoException];
   await closed;
+  assert.equal(error.code, 'ECONNRESET');
+  assert.equal(goaways, 0);
   assert.notEqual(stream.rstCode, constants.NGHTTP2_NO_ERROR);
+  await eventually(() => assert.deepEqual(outcomesFor(proxy), { 'cut-off': 1 }));
 });

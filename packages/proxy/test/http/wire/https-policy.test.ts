@@ -1,13 +1,15 @@
 // Tests how the proxy leads clients from HTTP to HTTPS.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2';
 import { describe, test } from 'node:test';
-import type { TlsTermination } from '@weir/model';
+import type { Change, TlsTermination } from '@weir/model';
 import { connectClient, eventually } from '@weir/testkit';
 import { TRUSTING_CLIENT, terminatingTls } from '../../fixtures/certificates.ts';
 import { httpEndpoint } from '../../fixtures/http-endpoint.ts';
 import { PORT } from '../../fixtures/listen-address.ts';
 import { webService } from '../../fixtures/services.ts';
-import type { TestService } from '../../fixtures/tables.ts';
+import { type TestService, tableFor, uidOf } from '../../fixtures/tables.ts';
 import { startWorkerInTest, type WorkerInTest } from '../../fixtures/worker-in-test.ts';
 
 const HTTP_PORT = 80;
@@ -54,6 +56,45 @@ describe('an HTTP port that redirects to HTTPS', () => {
     using worker = await startWorkerInTest(redirecting(8443), { port: HTTP_PORT });
     const answer = await answerTo(worker, 'GET /a HTTP/1.1\r\nHost: shop.example:80\r\n\r\n');
     assert.equal(locationOf(answer), 'https://shop.example:8443/a');
+  });
+
+  test('redirects only the requests of its own Service on a port that Services share, by HTTP/1.1 and HTTP/2', async (context) => {
+    await using backend = await httpEndpoint('blog');
+    const hosts = (host: string, service: TestService): TestService => ({
+      ...service,
+      shared: true,
+      settings: { ...service.settings, hosts: [host] },
+    });
+    const shop = hosts('shop.example', redirecting(443));
+    const settings = { httpPorts: [HTTP_PORT] };
+    const plain = { name: 'blog', namespace: 'other', port: HTTP_PORT, settings };
+    const blog = hosts('blog.example', webService([backend.endpoint], plain));
+    using worker = await startWorkerInTest(shop, { port: HTTP_PORT });
+    const table = tableFor({ a: worker.host }, [shop, blog]);
+    const changes = [...table.entries.values()].map((entry): Change => ({ kind: 'put', entry }));
+    worker.apply({ kind: 'table', changes, slots: [[uidOf(blog), 2]] });
+    const request = (host: string): string => `GET /a?b HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+    const redirected = await answerTo(worker, request('shop.example'));
+    assert.match(redirected, /^HTTP\/1\.1 308 /);
+    assert.equal(locationOf(redirected), 'https://shop.example/a?b');
+    assert.match(await answerTo(worker, request('blog.example')), /^HTTP\/1\.1 200 /);
+    assert.match(await answerTo(worker, request('other.example')), /^HTTP\/1\.1 404 /);
+    const session = connectHttp2(`http://${worker.host}:${worker.port}`);
+    context.after(() => session.destroy());
+    const asked: (string | undefined)[][] = [];
+    for (const authority of ['shop.example', 'blog.example', 'shop.example']) {
+      const stream = session.request({ ':authority': authority, ':path': '/a?b' });
+      const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+      stream.resume();
+      asked.push([String(headers[':status']), headers.location]);
+    }
+    const location = 'https://shop.example/a?b';
+    assert.deepEqual(asked, [
+      ['308', location],
+      ['200', undefined],
+      ['308', location],
+    ]);
+    assert.deepEqual(worker.reported, []);
   });
 
   test('passes on a request whose client uses HTTPS at a trusted proxy', async () => {
