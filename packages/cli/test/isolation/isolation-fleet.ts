@@ -137,6 +137,8 @@ function belongsToB(entry: Entry, services: ReadonlySet<string>): boolean {
     case 'listener':
     case 'endpoints':
       return services.has(entry.service);
+    case 'http-route':
+      return entry.route.tenant === 'b';
     case 'tenant':
       return entry.name === 'b';
     case 'problem':

@@ -4,7 +4,10 @@ import type { HttpBackend } from './route.ts';
  * Chooses a backend with a probability in proportion to its weight. `random` is in [0, 1). Returns undefined if no backend has a weight
  * above 0. A valid route has at most 64 backends of weight 1,000,000, so the sum of the weights is exact.
  */
-export function chooseBackend(backends: readonly HttpBackend[], random: number): HttpBackend | undefined {
+export function chooseBackend<B extends Pick<HttpBackend, 'weight'>>(
+  backends: readonly B[],
+  random: number,
+): B | undefined {
   let sum = 0;
   for (const { weight } of backends) sum += weight;
   // Whole numbers, so that rounding never chooses a backend of weight 0: `ticket` is less than `sum` for every `random` below 1.

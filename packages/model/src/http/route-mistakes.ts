@@ -204,10 +204,8 @@ function checkFilterCombination({ filters, matches }: HttpRoute, mistakes: strin
     mistakes.push('filters: a prefix can be replaced only if all matches have a path of kind "prefix"');
 }
 
-function checkBackends({ backends, filters }: HttpRoute, mistakes: string[]): void {
-  const redirects = filters.some(({ kind }) => kind === 'redirect');
-  if (redirects && backends.length > 0) mistakes.push('backends: a route that redirects must have no backends');
-  if (!redirects && backends.length === 0) mistakes.push('backends: name at least one backend, or redirect');
+function checkBackends({ backends }: HttpRoute, mistakes: string[]): void {
+  if (backends.length === 0) mistakes.push('backends: name at least one backend, for which the requests count');
   if (new Set(backends.map(({ service, port }) => `${service}/${port}`)).size < backends.length)
     mistakes.push('backends: each port of a Service may occur only once');
   backends.forEach((backend: HttpBackend, index) => {

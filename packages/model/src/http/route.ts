@@ -18,7 +18,10 @@ export interface HttpRoute {
   /** The route gets a request if at least one item matches. Empty for all requests. */
   readonly matches: readonly HttpMatch[];
   readonly filters: readonly HttpFilter[];
-  /** Empty only if a filter redirects. */
+  /**
+   * Not empty. A backend that cannot be used keeps its share of the requests, which are answered with 500. If a filter redirects, no endpoint
+   * gets the requests, and they count for the Services of the backends.
+   */
   readonly backends: readonly HttpBackend[];
   readonly timeouts: HttpTimeouts;
 }
@@ -102,6 +105,6 @@ export interface HttpBackend {
 export interface HttpTimeouts {
   /** From the first byte of the request to the last byte of the answer; null for no limit. */
   readonly requestMs: number | null;
-  /** The same for one attempt at one endpoint; null for no limit. */
+  /** From the request to an endpoint to the last byte of its answer; null for no limit. */
   readonly backendRequestMs: number | null;
 }

@@ -1,5 +1,7 @@
 // Encodes table entries as JSON. Each entry carries its schema version, so that proxies of two versions can share a table during an
 // upgrade: a reader skips and counts entries of an unknown version.
+import { type HttpRoute, REDIRECT_STATUSES } from '../http/route.ts';
+import { httpRouteMistakes } from '../http/route-mistakes.ts';
 import type { Entry } from './entry.ts';
 
 const SCHEMA_VERSION = 1;
@@ -32,6 +34,12 @@ const BACKEND_TLS_SCHEMA_VERSION = 5;
  */
 const ENDPOINT_CERTIFICATE_SCHEMA_VERSION = 6;
 
+/**
+ * The schema version of HTTP routes and of the listeners of their backends. A reader without support must skip both, because that reader
+ * would give the clients of a backend's other hosts to the backend.
+ */
+const HTTP_ROUTE_SCHEMA_VERSION = 7;
+
 type Check = (value: unknown) => boolean;
 
 /** Returns the entry as JSON, with the schema version in an additional field `v`. */
@@ -40,6 +48,8 @@ export function encodeEntry(entry: Entry): string {
 }
 
 function versionOf(entry: Entry): number {
+  if (entry.kind === 'http-route') return HTTP_ROUTE_SCHEMA_VERSION;
+  if (entry.kind === 'listener' && entry.backendPort !== undefined) return HTTP_ROUTE_SCHEMA_VERSION;
   if (entry.kind === 'listener' && entry.shared === true) return SHARED_LISTENER_SCHEMA_VERSION;
   if (entry.kind === 'certificate' && entry.forEndpoints === true) return ENDPOINT_CERTIFICATE_SCHEMA_VERSION;
   if (entry.kind === 'service' && entry.settings?.tls?.backend !== undefined) return BACKEND_TLS_SCHEMA_VERSION;
@@ -115,6 +125,7 @@ const isVersion = isOneOf(
   PATH_PREFIX_SCHEMA_VERSION,
   BACKEND_TLS_SCHEMA_VERSION,
   ENDPOINT_CERTIFICATE_SCHEMA_VERSION,
+  HTTP_ROUTE_SCHEMA_VERSION,
 );
 const optional =
   (check: Check): Check =>
@@ -191,6 +202,48 @@ const SETTINGS = objectOf({
   nodes: nullOr(isCount),
 });
 
+const FIELD_MATCHES = listOf(unionByKind({ exact: { name: isText, value: isText }, present: { name: isText } }));
+const HEADER_FILTER = {
+  set: listOf(objectOf({ name: isText, value: isText })),
+  add: listOf(objectOf({ name: isText, value: isText })),
+  remove: listOf(isText),
+};
+const PATH_REPLACEMENT = nullOr(objectOf({ kind: isOneOf('full', 'prefix'), value: isText }));
+
+const HTTP_ROUTE = objectOf({
+  id: isText,
+  tenant: isText,
+  createdAt: isCount,
+  hosts: listOf(isText),
+  matches: listOf(
+    objectOf({
+      path: objectOf({ kind: isOneOf('exact', 'prefix'), value: isText }),
+      method: nullOr(isText),
+      headers: FIELD_MATCHES,
+      query: FIELD_MATCHES,
+    }),
+  ),
+  filters: listOf(
+    unionByKind({
+      'request-headers': HEADER_FILTER,
+      'response-headers': HEADER_FILTER,
+      redirect: {
+        scheme: isOneOf('http', 'https', null),
+        host: nullOr(isText),
+        port: nullOr(isPort),
+        path: PATH_REPLACEMENT,
+        status: isOneOf(...REDIRECT_STATUSES),
+      },
+      rewrite: { host: nullOr(isText), path: PATH_REPLACEMENT },
+    }),
+  ),
+  backends: listOf(objectOf({ service: isText, port: isPort, weight: isCount })),
+  timeouts: objectOf({ requestMs: nullOr(isCount), backendRequestMs: nullOr(isCount) }),
+});
+
+/** A router needs valid routes, and a proxy must not forward what an invalid filter would write. */
+const isValidRoute: Check = (value) => HTTP_ROUTE(value) && httpRouteMistakes(value as HttpRoute).length === 0;
+
 const ENTRY_SHAPES = shapesOf<Entry['kind']>({
   node: {
     name: isText,
@@ -246,7 +299,9 @@ const ENTRY_SHAPES = shapesOf<Entry['kind']>({
     protocol: isProtocol,
     service: isText,
     shared: optional(isOneOf(true)),
+    backendPort: optional(isPort),
   },
+  'http-route': { ports: listOf(isPort), route: isValidRoute },
   endpoints: {
     service: isText,
     port: isPort,

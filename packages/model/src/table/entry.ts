@@ -1,3 +1,4 @@
+import type { HttpRoute } from '../http/route.ts';
 import type { TenantLimits } from '../policy.ts';
 import type { Problem } from '../problem.ts';
 import type { AcceptedReason, DegradedReason, RefusalReason } from '../reason.ts';
@@ -13,6 +14,7 @@ export type Entry =
   | CertificateEntry
   | ErrorPagesEntry
   | ListenerEntry
+  | HttpRouteEntry
   | EndpointsEntry
   | ProblemEntry;
 
@@ -143,6 +145,30 @@ export interface ListenerEntry {
    * Services has its own entry. Absent if the Service gets all clients.
    */
   readonly shared?: true;
+  /**
+   * Present if the Service has the binding as a backend of HTTP routes: the port of the Service whose endpoints get the requests. Only HTTP
+   * routes lead to the Service then, whatever its hosts are. Only a shared binding has backends, and a Service can be a backend with several
+   * of its ports.
+   */
+  readonly backendPort?: number;
+}
+
+/** Returns the port of the Service whose endpoints get what arrives at the binding. */
+export function servicePortOf({ port, backendPort }: Pick<ListenerEntry, 'port' | 'backendPort'>): number {
+  return backendPort ?? port;
+}
+
+/**
+ * An HTTP route that does not come from the annotations of a Service. The route gets requests at all shared TCP listeners with one of the
+ * `ports`, on the nodes where one of its backends has a listener.
+ */
+export interface HttpRouteEntry {
+  readonly kind: 'http-route';
+  readonly id: string;
+  /** Ports of listeners. Not empty, and without duplicates. */
+  readonly ports: readonly number[];
+  /** A valid route, see `httpRouteMistakes`. Each backend has a listener entry with this `backendPort` for each of the `ports`. */
+  readonly route: HttpRoute;
 }
 
 /** At most 100 endpoints that are in use for one port of a Service. */
@@ -200,10 +226,14 @@ export function listenerId(binding: Pick<ListenerEntry, 'node' | 'address' | 'pr
 
 /** Returns the id of the listener entry of one Service that shares the listener. */
 export function sharedListenerId(
-  listener: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port' | 'service'>,
+  listener: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port' | 'service' | 'backendPort'>,
 ): string {
-  return `${listenerId(listener)}/${listener.service}`;
+  const id = `${listenerId(listener)}/${listener.service}`;
+  return listener.backendPort === undefined ? id : `${id}/${listener.backendPort}`;
 }
+
+/** Returns the id of the entry of an HTTP route. `route` is the id of the route. */
+export const httpRouteId = (route: string): string => `http-route/${route}`;
 
 /**
  * Returns the id of an endpoints entry. The endpoints of an EndpointSlice (`slice`) for one port are divided into chunks; `chunk` is the

@@ -40,11 +40,14 @@ export function tableToJson(table: RoutingTable): {
   /** Absent if no Service has error pages. */
   errorPages?: EntryOf<'error-pages'>[];
   listeners: EntryOf<'listener'>[];
+  /** Absent if there are none. */
+  httpRoutes?: EntryOf<'http-route'>[];
   endpoints: EntryOf<'endpoints'>[];
 } {
   const sorted = <K extends Kind>(kind: K): EntryOf<K>[] =>
     entriesOf(table, kind).sort((a, b) => (a.id < b.id ? -1 : 1));
   const errorPages = sorted('error-pages');
+  const httpRoutes = sorted('http-route');
   return {
     nodes: sorted('node'),
     tenants: sorted('tenant'),
@@ -52,6 +55,7 @@ export function tableToJson(table: RoutingTable): {
     certificates: sorted('certificate').map(({ sealedKey: _sealedKey, ...certificate }) => certificate),
     ...(errorPages.length > 0 && { errorPages }),
     listeners: sorted('listener'),
+    ...(httpRoutes.length > 0 && { httpRoutes }),
     endpoints: sorted('endpoints'),
   };
 }

@@ -3,132 +3,21 @@ import { test } from 'node:test';
 import {
   compileRouter,
   findRoute,
-  type HttpMatch,
   type HttpRoute,
   httpRouteMistakes,
   parseRequestTarget,
   patchRouter,
-  type RoutedRequest,
   usesPath,
 } from '@weir/model';
 import fc from 'fast-check';
+import {
+  EVERY_REQUEST,
+  naiveFind,
+  type RandomRequest,
+  httpRequests as requests,
+  httpRoutes as routes,
+} from '../fixtures/arbitrary-http-routes.ts';
 import { httpRoute } from '../fixtures/http-routes.ts';
-
-/** `Aa` and `BB` have the same hash. */
-const SEGMENTS = ['a', 'b', 'ab', 'a;x', '%20', 'Aa', 'BB'];
-const routePaths = fc.array(fc.constantFrom(...SEGMENTS), { maxLength: 3 }).map((segments) => `/${segments.join('/')}`);
-const pathMatches = fc.record({
-  kind: fc.constantFrom('exact', 'prefix'),
-  value: fc.oneof(routePaths, routePaths.map(withSlash)),
-});
-
-function withSlash(path: string): string {
-  return path === '/' ? path : `${path}/`;
-}
-
-const fieldMatches = fc.uniqueArray(
-  fc.oneof(
-    fc.record({ kind: fc.constant('present'), name: fc.constantFrom('x', 'y') }),
-    fc.record({ kind: fc.constant('exact'), name: fc.constantFrom('x', 'y'), value: fc.constantFrom('1', '2') }),
-  ),
-  { maxLength: 2, selector: ({ name }) => name },
-);
-const matches: fc.Arbitrary<HttpMatch> = fc.record({
-  path: pathMatches,
-  method: fc.constantFrom(null, null, 'GET', 'PUT'),
-  headers: fc.oneof(fc.constant([]), fieldMatches),
-  query: fc.oneof(fc.constant([]), fieldMatches),
-});
-
-const HOSTS = ['a.test', 'b.test', '*.test', 'c.a.test', '*.a.test'];
-const routes: fc.Arbitrary<HttpRoute> = fc
-  .record({
-    id: fc.nat(15).map(String),
-    tenant: fc.constantFrom('shop', 'shop', 'shop', 'other'),
-    createdAt: fc.nat(2),
-    hosts: fc.oneof(fc.constant([]), fc.uniqueArray(fc.constantFrom(...HOSTS), { minLength: 1, maxLength: 3 })),
-    matches: fc.array(matches, { maxLength: 3 }),
-  })
-  .map((route) => httpRoute(route.id, route));
-
-const fieldValues = fc.record({ x: fc.constantFrom(undefined, '1', '2'), y: fc.constantFrom(undefined, '1', '2') });
-type FieldValues = Readonly<Record<string, string | undefined>>;
-const requestPaths = fc.oneof(
-  fc.array(fc.constantFrom(...SEGMENTS, ''), { maxLength: 5 }).map((segments) => `/${segments.join('/')}`),
-  fc.constant('*'),
-);
-
-interface RandomRequest extends RoutedRequest {
-  readonly parameters: FieldValues;
-}
-
-const requests: fc.Arbitrary<RandomRequest> = fc
-  .record({
-    method: fc.constantFrom('GET', 'PUT', 'POST'),
-    host: fc.constantFrom('a.test', 'b.test', 'd.test', 'c.a.test', 'd.a.test', 'test', 'x', ''),
-    path: requestPaths,
-    headers: fieldValues,
-    parameters: fieldValues,
-  })
-  .map(({ method, host, path, headers, parameters }) => {
-    const pairs = Object.entries(parameters).flatMap(([name, value]) =>
-      value === undefined ? [] : `${name}=${value}`,
-    );
-    const query = pairs.length === 0 ? '' : `?${pairs.join('&')}`;
-    return { method, host, path, query, parameters, header: (name) => (headers as FieldValues)[name] };
-  });
-
-/** Returns the id of the route and the position of its match, by sorting all matches that fit as the Gateway API prescribes. */
-function naiveFind(all: readonly HttpRoute[], request: RandomRequest): string | undefined {
-  const named = all.flatMap((route) => (route.hosts.length === 0 ? ['*'] : route.hosts));
-  const wildcard = request.host.replace(/^[^.]+/, '*');
-  const host = [request.host, wildcard, '*'].find((candidate) => named.includes(candidate));
-  const ofHost = all.filter(({ hosts }) => (hosts.length === 0 ? host === '*' : hosts.includes(host as string)));
-  const oldest = [...ofHost].sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))[0];
-  const fitting = ofHost
-    .filter(({ tenant }) => tenant === oldest?.tenant)
-    .flatMap((route) => {
-      const conditions = route.matches.length > 0 ? route.matches : [EVERY_REQUEST];
-      return conditions.map((match, position) => ({ route, match, position }));
-    })
-    .filter(({ match }) => naiveFits(match, request));
-  fitting.sort(
-    ({ route: a, match: m, position: i }, { route: b, match: n, position: j }) =>
-      Number(n.path.kind === 'exact') - Number(m.path.kind === 'exact') ||
-      segmentsOf(n.path.value).length - segmentsOf(m.path.value).length ||
-      Number(m.method === null) - Number(n.method === null) ||
-      n.headers.length - m.headers.length ||
-      n.query.length - m.query.length ||
-      a.createdAt - b.createdAt ||
-      (a.id === b.id ? i - j : a.id < b.id ? -1 : 1),
-  );
-  const best = fitting[0];
-  return best === undefined ? undefined : `${best.route.id} ${best.position}`;
-}
-
-const EVERY_REQUEST: HttpMatch = { path: { kind: 'prefix', value: '/' }, method: null, headers: [], query: [] };
-
-function segmentsOf(path: string): string[] {
-  return path.split('/').filter((segment) => segment !== '');
-}
-
-function naiveFits({ path, method, headers, query }: HttpMatch, request: RandomRequest): boolean {
-  const prefix = path.value.replace(/\/$/, '');
-  const isOnPath =
-    path.kind === 'exact'
-      ? request.path === path.value
-      : prefix === '' || request.path === prefix || request.path.startsWith(`${prefix}/`);
-  return (
-    isOnPath &&
-    (method === null || method === request.method) &&
-    headers.every((header) => naiveFitsField(header, request.header(header.name))) &&
-    query.every((parameter) => naiveFitsField(parameter, request.parameters[parameter.name]))
-  );
-}
-
-function naiveFitsField(match: HttpMatch['headers'][number], value: string | undefined): boolean {
-  return value !== undefined && (match.kind === 'present' || match.value === value);
-}
 
 function foundIn(router: ReturnType<typeof compileRouter>, request: RandomRequest): string | undefined {
   const found = findRoute(router, request);

@@ -3,16 +3,18 @@ import {
   diff,
   type Entry,
   entryIdOf,
+  type HttpRouteEntry,
   type Route,
   type RouteKey,
   type RoutingTable,
   serviceId,
+  servicePortOf,
   tenantId,
 } from '@weir/model/data-plane';
 
 /**
  * The part of the fleet's table that one node serves: the node's entry and listeners, the Services of these listeners,
- * and the certificates, endpoints and tenants of these Services. Invariant: after each `replace` and `patch`, `part`
+ * the certificates, endpoints and tenants of these Services, and the HTTP routes to these Services. Invariant: after each `replace` and `patch`, `part`
  * contains exactly these entries of the complete table.
  */
 export class NodeTable {
@@ -20,8 +22,10 @@ export class NodeTable {
   #part = new Map<string, Entry>();
   /** The number of listeners on this node, by Service UID. */
   #listenerCounts = new Map<string, number>();
-  /** The ids of all `endpoints` and `certificate` entries in the complete table, by Service UID. */
+  /** The ids of all entries in the complete table that are in `part` if the Service is, by Service UID. */
   #partIds = new Map<string, Set<string>>();
+  /** The UIDs of the backends of all HTTP routes in the complete table, by entry id. */
+  #backends = new Map<string, ReadonlySet<string>>();
   /** The number of Services in `part`, by the entry id of their tenant. */
   #serviceCounts = new Map<string, number>();
 
@@ -37,6 +41,7 @@ export class NodeTable {
   replace(table: RoutingTable): Change[] {
     this.#listenerCounts = new Map();
     this.#partIds = new Map();
+    this.#backends = new Map();
     this.#serviceCounts = new Map();
     for (const entry of table.entries.values()) this.#link(entry);
     const part = new Map<string, Entry>();
@@ -115,6 +120,8 @@ export class NodeTable {
         return this.#listenerCounts.has(entry.service);
       case 'tenant':
         return this.#serviceCounts.has(entry.id);
+      case 'http-route':
+        return entry.route.backends.some(({ service }) => this.#listenerCounts.has(service));
       case 'problem':
         return false;
     }
@@ -131,11 +138,11 @@ export class NodeTable {
   #link(entry: Entry): void {
     if (entry.kind === 'listener' && entry.node === this.#node) {
       this.#listenerCounts.set(entry.service, (this.#listenerCounts.get(entry.service) ?? 0) + 1);
-    } else if (SERVICE_PART_KINDS.includes(entry.kind) && 'service' in entry) {
-      const ids = this.#partIds.get(entry.service);
-      if (ids === undefined) this.#partIds.set(entry.service, new Set([entry.id]));
-      else ids.add(entry.id);
-    }
+    } else if (entry.kind === 'http-route') {
+      const backends = backendsOf(entry);
+      this.#backends.set(entry.id, backends);
+      for (const uid of backends) this.#addPartId(uid, entry.id);
+    } else if (SERVICE_PART_KINDS.includes(entry.kind) && 'service' in entry) this.#addPartId(entry.service, entry.id);
   }
 
   #unlink(id: string, old: Entry | undefined): void {
@@ -144,11 +151,29 @@ export class NodeTable {
       if (left > 0) this.#listenerCounts.set(old.service, left);
       else this.#listenerCounts.delete(old.service);
     }
+    const backends = this.#backends.get(id);
+    if (backends !== undefined) {
+      this.#backends.delete(id);
+      for (const uid of backends) this.#deletePartId(uid, id);
+    }
     const [kind, uid = ''] = id.split('/', 2);
-    if (!SERVICE_PART_KINDS.includes(kind)) return;
+    if (SERVICE_PART_KINDS.includes(kind)) this.#deletePartId(uid, id);
+  }
+
+  #addPartId(uid: string, id: string): void {
+    const ids = this.#partIds.get(uid);
+    if (ids === undefined) this.#partIds.set(uid, new Set([id]));
+    else ids.add(id);
+  }
+
+  #deletePartId(uid: string, id: string): void {
     const ids = this.#partIds.get(uid);
     if (ids?.delete(id) === true && ids.size === 0) this.#partIds.delete(uid);
   }
+}
+
+function backendsOf({ route }: HttpRouteEntry): ReadonlySet<string> {
+  return new Set(route.backends.map(({ service }) => service));
 }
 
 /** The kinds of entries that a Service has besides its own entry and its listeners. */
@@ -215,5 +240,5 @@ export interface PortAssignment {
 }
 
 function portName({ service, listener }: Route): string {
-  return `${service.uid}/${listener.protocol}/${listener.port}`;
+  return `${service.uid}/${listener.protocol}/${servicePortOf(listener)}`;
 }

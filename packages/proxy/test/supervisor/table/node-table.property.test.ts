@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { apply, diff, EMPTY_TABLE, type Entry, type RoutingTable, type TenantLimits } from '@weir/model';
+import {
+  apply,
+  diff,
+  EMPTY_TABLE,
+  type Entry,
+  httpRouteId,
+  type RoutingTable,
+  type TenantLimits,
+  tableOf,
+} from '@weir/model';
 import fc from 'fast-check';
 import { NodeTable } from '../../../src/supervisor/table/node-table.ts';
 import { type TestService, tableFor } from '../../fixtures/tables.ts';
@@ -35,16 +44,39 @@ const service: fc.Arbitrary<TestService> = fc.record({
     { maxLength: 3 },
   ),
 });
+/** An HTTP route to Services of which some may not exist, or may not be on node a. */
+const httpRoute: fc.Arbitrary<Entry> = fc
+  .record({
+    id: fc.constantFrom('shop/r/1', 'shop/r/2'),
+    createdAt: fc.nat(1),
+    services: fc.subarray(['s1', 's2', 's3'], { minLength: 1 }),
+  })
+  .map(({ id, createdAt, services }) => ({
+    kind: 'http-route',
+    id: httpRouteId(id),
+    ports: [80],
+    route: {
+      id,
+      tenant: 'red',
+      createdAt,
+      hosts: [],
+      matches: [],
+      filters: [],
+      backends: services.map((name) => ({ service: `uid-shop-${name}`, port: 80, weight: 1 })),
+      timeouts: { requestMs: null, backendRequestMs: null },
+    },
+  }));
 /** Random tables. A port may belong to different Services in two successive tables. */
 const table: fc.Arbitrary<RoutingTable> = fc
-  .uniqueArray(service, { selector: ({ port }) => port })
-  .chain((services) =>
-    fc
-      .constantFrom<TenantLimits>({}, { connections: 1 })
-      .map((limits) =>
-        tableFor(NODES, [...new Map(services.map((each) => [each.name, each])).values()], { red: limits }),
-      ),
-  );
+  .record({
+    services: fc.uniqueArray(service, { selector: ({ port }) => port }),
+    limits: fc.constantFrom<TenantLimits>({}, { connections: 1 }),
+    httpRoutes: fc.uniqueArray(httpRoute, { selector: ({ id }) => id }),
+  })
+  .map(({ services, limits, httpRoutes }) => {
+    const unique = [...new Map(services.map((each) => [each.name, each])).values()];
+    return tableOf([...tableFor(NODES, unique, { red: limits }).entries.values(), ...httpRoutes]);
+  });
 
 test('equals the part of the complete table after any changes, and returns the changes that lead there', () => {
   fc.assert(
@@ -79,6 +111,7 @@ function partOf(complete: RoutingTable): Record<string, Entry> {
     each.id === 'node/a' ||
     (each.kind === 'listener' && each.node === 'a') ||
     (each.kind === 'service' && served.has(each.uid)) ||
+    (each.kind === 'http-route' && each.route.backends.some((backend) => served.has(backend.service))) ||
     ((each.kind === 'endpoints' || each.kind === 'certificate') && served.has(each.service)) ||
     (each.kind === 'tenant' && tenants.has(each.name));
   return contentOf({ entries: new Map(entries.filter(isInPart).map((each) => [each.id, each])) });
