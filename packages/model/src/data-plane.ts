@@ -45,7 +45,8 @@ export {
 } from './match/address.ts';
 export * from './match/atomic-groups.ts';
 export { findHost, isHostAllowed, parseHost } from './match/hosts.ts';
-export type { ListenerRoutes, RouteOfRequest } from './match/listener-routes.ts';
+export type { RouteOfRequest, RouteTarget } from './match/listener-http-route.ts';
+export type { ListenerRoutes } from './match/listener-routes.ts';
 export { createMatcher, type Matcher, movedResources, patchMatcher } from './match/matcher.ts';
 export { compileNetworks, type NetworkSet } from './match/networks.ts';
 export {
@@ -57,6 +58,7 @@ export {
   expectsClientHello,
   hasSameCredentials,
   httpsRedirectPort,
+  isBackend,
   type ListenerKey,
   listenerKey,
   listenerKeyOfEntryId,

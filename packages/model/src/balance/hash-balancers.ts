@@ -1,4 +1,5 @@
 import type { Client, Route } from '../match/route.ts';
+import { servicePortOf } from '../table/entry.ts';
 import type { AffinityKey } from './affinity-table.ts';
 import { type Balancer, type BalancerOptions, isTried, untriedFrom } from './balancer.ts';
 import type { EndpointPool } from './endpoint-pool.ts';
@@ -80,7 +81,7 @@ export function createClientAffinityBalancer(
   timeoutMs: number,
   { now, affinityTable }: BalancerOptions,
 ): Balancer {
-  const port = hashText(`${service.uid}|${listener.protocol}|${listener.port}`, SERVICE_SEED);
+  const port = hashText(`${service.uid}|${listener.protocol}|${servicePortOf(listener)}`, SERVICE_SEED);
   const timeout = timeoutMs / 1_000;
   // All calls reuse one key, so that a choice allocates no memory.
   const key: AffinityKey = { high: 0, low: 0 };

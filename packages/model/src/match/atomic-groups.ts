@@ -1,5 +1,5 @@
 import { isJsonEqual } from '../compare.ts';
-import { type Entry, type ListenerEntry, listenerId, serviceId } from '../table/entry.ts';
+import { type Entry, type HttpRouteEntry, type ListenerEntry, listenerId, serviceId } from '../table/entry.ts';
 import { type Change, entryIdOf } from '../table/table.ts';
 
 // Divides a large set of changes into groups that are applied one after the other, so that connections are served between two groups.
@@ -94,7 +94,8 @@ class UnionFind {
 }
 
 // Two kinds of resources can pass between Services although the table has no entry for them: a host name on a shared port, with all paths or
-// the paths of a prefix, and a binding (address, protocol, port) that becomes shared or exclusive.
+// the paths of a prefix, and a binding (address, protocol, port) that becomes shared or exclusive. HTTP routes have entries, but these entries
+// belong to no Service.
 
 /** Records that a Service (by UID) has a resource before or after the changes. All Services that have the same resource change together. */
 export type ResourceUse = readonly [resource: string, service: string];
@@ -108,28 +109,32 @@ export interface ResourceIndex {
 
 /**
  * Returns which Services gain or lose a host name on a shared port or paths of this name, and which Services use a binding that becomes shared
- * or exclusive. If a wildcard moves, each moved host name that the wildcard matches also counts as a use of the wildcard. All these Services must change
- * together: between two changes, a client could reach no Service, or a Service that owns the host name neither before nor after. Costs
- * O(changes), and little if no port is shared.
+ * or exclusive. A changed HTTP route is used by all its backends, and counts as a move of its host names. If a wildcard moves, each moved host
+ * name that the wildcard matches also counts as a use of the wildcard. All these Services must change together: between two changes, a client
+ * could reach no Service, or a Service that owns the host name neither before nor after. Costs O(changes), and little if no port is shared.
  */
 export function sharedResourceUses(changes: readonly Change[], index: ResourceIndex): ResourceUse[] {
   /** By binding (`listenerId`), the UIDs of the Services that share the binding before or after the changes. */
   const sharersByBinding = new Map<string, Set<string>>();
   const services = new Set<string>();
+  const httpRoutes: HttpRouteEntry[] = [];
   for (const change of changes) {
     const before = index.entries.get(entryIdOf(change));
     const after = change.kind === 'put' ? change.entry : undefined;
+    for (const entry of [before, after]) if (entry?.kind === 'http-route') httpRoutes.push(entry);
     if (haveHostsOrPathsMoved(before, after)) addService(before, after);
     addSharer(before);
     addSharer(after);
   }
-  if (services.size === 0) return [];
+  if (services.size === 0 && httpRoutes.length === 0) return [];
   const lastChanges = lastChangesById(changes);
   const ofBindings = [...sharersByBinding].flatMap(([binding, sharers]) =>
     bindingUses(binding, sharers, { lastChanges, index }),
   );
   const changed = { lastChanges, putListeners: putListenersByService(lastChanges, index), index };
-  return [...ofBindings, ...hostNameUses(services, changed)];
+  const ofServices = [...services].flatMap((uid) => [...movedHostNames(uid, changed)].map((name) => ({ uid, name })));
+  const moves = [...ofServices, ...httpRoutes.flatMap(hostNamesOf)];
+  return [...ofBindings, ...httpRoutes.flatMap(backendUses), ...hostNameUses(moves)];
 
   function addService(...sides: readonly (Entry | undefined)[]): void {
     for (const entry of sides) if (entry?.kind === 'service') services.add(entry.uid);
@@ -178,18 +183,35 @@ function putListenersByService(
   return Map.groupBy(listeners, ({ service }) => service);
 }
 
-function hostNameUses(services: ReadonlySet<string>, changed: ChangedEntries): ResourceUse[] {
-  const moving = [...services].flatMap((uid) => [...movedHostNames(uid, changed)].map((name) => ({ uid, name })));
-  const wildcards = new Set(moving.filter(({ name }) => name.includes('/*.')).map(({ name }) => name));
-  return moving.flatMap(({ uid, name }): ResourceUse[] => {
-    const wildcard = name.replace(/\/[^.]+/, '/*');
-    return wildcards.has(wildcard) && wildcard !== name
-      ? [
-          [`name/${name}`, uid],
-          [`name/${wildcard}`, uid],
-        ]
-      : [[`name/${name}`, uid]];
-  });
+/** Returns a use of the entry by each backend, so that the route changes together with all of them. */
+function backendUses({ id, route }: HttpRouteEntry): ResourceUse[] {
+  return route.backends.map(({ service }): ResourceUse => [id, service]);
+}
+
+/** A Service gains or loses a host name (`port/host`), or paths of this name. */
+interface HostNameMove {
+  readonly uid: string;
+  readonly name: string;
+}
+
+/** Returns the host names of an HTTP route as moves of one backend. The name `port/*` stands for all hosts that nobody names. */
+function hostNamesOf({ ports, route: { hosts, backends } }: HttpRouteEntry): HostNameMove[] {
+  const uid = backends[0]?.service;
+  if (uid === undefined) return [];
+  const names = hosts.length === 0 ? ['*'] : hosts;
+  return ports.flatMap((port) => names.map((host) => ({ uid, name: `${port}/${host}` })));
+}
+
+function hostNameUses(moves: readonly HostNameMove[]): ResourceUse[] {
+  const moved = new Set(moves.map(({ name }) => name));
+  return moves.flatMap(({ uid, name }) =>
+    [name, ...widerNames(name)].filter((each) => moved.has(each)).map((each): ResourceUse => [`name/${each}`, uid]),
+  );
+}
+
+/** Returns the wildcard that matches a host name, and the name of the hosts that nobody names. Their owners get what the host name loses. */
+function widerNames(name: string): readonly string[] {
+  return [name.replace(/\/[^.]+/, '/*'), name.replace(/\/.*/, '/*')];
 }
 
 /** Returns `port/host` of each host name that the Service gains or loses, or of which it gains or loses paths, on this node. */
@@ -206,7 +228,8 @@ function movedHostNames(uid: string, { lastChanges, putListeners, index }: Chang
 
 /** Returns the path prefix of the Service, or `/`, by `port/host` of its host names. */
 function pathsByHostName(listeners: readonly ListenerEntry[], service: Entry | undefined): Map<string, string> {
-  const ports = new Set(listeners.filter(({ shared }) => shared === true).map(({ port }) => port));
+  const own = listeners.filter(({ shared, backendPort }) => shared === true && backendPort === undefined);
+  const ports = new Set(own.map(({ port }) => port));
   const hosts = hostsOf(service);
   const path = pathPrefixOf(service) ?? '/';
   return new Map([...ports].flatMap((port) => hosts.map((host) => [`${port}/${host}`, path] as const)));

@@ -44,7 +44,7 @@ export function isHostAllowed(host: string, allowed: readonly string[]): boolean
  * wildcards, clients would be routed to Services whose certificate cannot match, and tenants would own names that they did not think of. At
  * most one wildcard matches a name, so no search for the longest match is needed.
  */
-export function findHost<T>(owners: ReadonlyMap<string, T>, name: string): T | undefined {
+export function findHost<T>(owners: Pick<ReadonlyMap<string, T>, 'get'>, name: string): T | undefined {
   const host = (name.endsWith('.') ? name.slice(0, -1) : name).toLowerCase();
   // A server name is never a wildcard.
   if (host.startsWith('*')) return undefined;

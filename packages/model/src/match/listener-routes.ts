@@ -1,14 +1,31 @@
 // The routes of one listener: the route of its exclusive Service, or the routes of the Services that share the listener, found by server
 // name, or by the host and path of a request. Routes are patched in place, because thousands of Services may share a listener and a change
 // usually affects only one of their routes.
-import type { RoutedRequest, RouteMatch } from '../http/path-index.ts';
+import { chooseBackend } from '../http/backend-choice.ts';
+import { compareAge } from '../http/host-owners.ts';
+import type { RoutedRequest } from '../http/path-index.ts';
 import type { PathUse } from '../http/request-target.ts';
 import type { HttpRoute } from '../http/route.ts';
 import { compileRouter, findRoute, patchRouter, type Router, usesPath } from '../http/router.ts';
-import { httpRouteOf } from '../http/service-route.ts';
 import type { ListenerEntry } from '../table/entry.ts';
 import { findHost } from './hosts.ts';
-import { type Route, type RouteKey, relaysHttp, routeKey, terminatingTlsPort } from './route.ts';
+import {
+  backendHttpRoute,
+  type ListenerHttpRoute,
+  NO_BACKEND,
+  type RouteOfRequest,
+  serviceHttpRoute,
+} from './listener-http-route.ts';
+import type { PortHttpRoutes } from './port-http-routes.ts';
+import {
+  backendRouteKey,
+  isBackend,
+  type ListenerKey,
+  type Route,
+  type RouteKey,
+  relaysHttp,
+  terminatingTlsPort,
+} from './route.ts';
 
 /**
  * Routes by host, sorted by key. A host has several routes if Services of one namespace share the host by path prefix, and while the changes
@@ -19,6 +36,7 @@ type RoutesByHost = Map<string, readonly Route[]>;
 const NO_ROUTES: ReadonlyMap<RouteKey, Route> = new Map();
 
 export class ListenerRoutes implements PathUse {
+  readonly key: ListenerKey;
   #exclusive: Route | undefined;
   /** Created when a Service shares the listener. Most listeners have one exclusive Service and need no maps. */
   #shared: { readonly routes: Map<RouteKey, Route>; readonly owners: RoutesByHost } | undefined;
@@ -26,6 +44,12 @@ export class ListenerRoutes implements PathUse {
   #router: Router | undefined;
   /** The shared routes whose requests come without TLS. */
   readonly #plainHttp = new Set<RouteKey>();
+  /** The entries of HTTP routes. Undefined if the listener has an exclusive Service. */
+  #httpRoutes: PortHttpRoutes | undefined;
+
+  constructor(key: ListenerKey) {
+    this.key = key;
+  }
 
   /** The route of the Service that gets all clients; undefined if Services share the listener. */
   get exclusive(): Route | undefined {
@@ -62,18 +86,54 @@ export class ListenerRoutes implements PathUse {
     return this.routesOf(serverName)[0];
   }
 
-  /** Returns the shared routes that own the server name, by key: several routes if Services share the name by path prefix. */
+  /**
+   * Returns the shared routes that own the server name, by key: several routes if Services share the name by path prefix, or if HTTP routes
+   * send the requests for the name to several backends.
+   */
   routesOf(serverName: string): readonly Route[] {
-    return (this.#shared && findHost(this.#shared.owners, serverName)) ?? [];
+    if (this.#shared === undefined) return [];
+    const { owners } = this.#shared;
+    const httpRoutes = this.#httpRoutes;
+    if (httpRoutes?.hasRoutes !== true) return findHost(owners, serverName) ?? [];
+    return findHost({ get: (host) => this.#ownersOf(host, owners, httpRoutes) }, serverName) ?? [];
   }
 
-  /** Returns the route that gets an HTTP request; undefined if no route matches the request. */
-  findByRequest(request: RoutedRequest): RouteOfRequest | undefined {
+  /** Returns the routes of the Services and backends of the tenant that owns the host; undefined if nobody names the host. */
+  #ownersOf(host: string, owners: RoutesByHost, httpRoutes: PortHttpRoutes): readonly Route[] | undefined {
+    const services = owners.get(host) ?? [];
+    const naming = [...httpRoutes.ofHost(host)].sort(compareAge);
+    if (services.length === 0 && naming.length === 0) return undefined;
+    // The same owner as in the router: routes that annotations make are the oldest, see `httpRouteOf`.
+    const tenant = services[0]?.service.tenant ?? naming[0]?.tenant;
+    const found = new Map(services.map((route) => [route.key, route]));
+    for (const route of naming) {
+      if (route.tenant !== tenant) continue;
+      for (const { service, port } of route.backends) {
+        const backend = this.#backendRoute(backendRouteKey(this.key, service, port), tenant);
+        if (backend !== undefined) found.set(backend.key, backend);
+      }
+    }
+    return [...found.values()].sort(byKey);
+  }
+
+  /**
+   * Returns the route that gets an HTTP request; undefined if no HTTP route matches the request. `random` returns numbers in [0, 1), which
+   * choose among backends.
+   */
+  findByRequest(request: RoutedRequest, random: () => number): RouteOfRequest | undefined {
     const match = findRoute(this.#compiledRouter(), request);
     if (match === undefined) return undefined;
     // `#compiledRouter` and `#patchRouter` add only routes of this kind.
-    const found = match.route as ServiceHttpRoute;
-    return { route: this.#exclusive ?? found.route, match, found };
+    const found = match.route as ListenerHttpRoute;
+    if (found.route !== undefined) return { route: this.#exclusive ?? found.route, match, target: found };
+    const target = chooseBackend(found.targets, random()) ?? NO_BACKEND;
+    return { route: this.#backendRoute(target.key, found.tenant), match, target };
+  }
+
+  /** Returns the route to a backend; undefined if the backend does not exist, or belongs to another tenant than the HTTP route. */
+  #backendRoute(key: RouteKey, tenant: string): Route | undefined {
+    const route = this.shared.get(key);
+    return route?.service.tenant === tenant ? route : undefined;
   }
 
   /** Whether the Service of a request for this host depends on its path. */
@@ -82,18 +142,21 @@ export class ListenerRoutes implements PathUse {
   }
 
   #compiledRouter(): Router {
-    this.#router ??= compileRouter(this.#all().filter(getsRequests).map(serviceHttpRouteOf));
+    if (this.#router !== undefined) return this.#router;
+    const ofServices = this.#all().filter(getsRequests).map(serviceHttpRoute);
+    const ofEntries = [...(this.#httpRoutes?.all ?? [])].map((route) => backendHttpRoute(route, this.key));
+    this.#router = compileRouter([...ofServices, ...ofEntries]);
     return this.#router;
   }
 
-  /** Returns the route of the Service with this UID; undefined if the Service has no route at this listener. */
+  /** Returns the route of the Service with this UID; undefined if the Service has no route at this listener, or only as a backend. */
   routeOfService(service: string): Route | undefined {
     if (this.#exclusive?.service.uid === service) return this.#exclusive;
-    return this.shared.get(routeKey({ ...this.listener, service, shared: true }));
+    return this.shared.get(`${this.key}/${service}`);
   }
 
   put(route: Route): void {
-    this.#patchRouter(route.key, getsRequests(route) ? [route] : []);
+    this.#patchRouter(route.key, getsRequests(route) ? [serviceHttpRoute(route)] : []);
     if (route.listener.shared !== true) {
       this.#exclusive = route;
       return;
@@ -104,6 +167,7 @@ export class ListenerRoutes implements PathUse {
     routes.set(route.key, route);
     if (relaysHttp(route) && terminatingTlsPort(route) === undefined) this.#plainHttp.add(route.key);
     else this.#plainHttp.delete(route.key);
+    if (isBackend(route)) return;
     for (const host of route.settings.hosts) {
       const others = owners.get(host) ?? [];
       // Sorted by key, so that the owner does not depend on the order of changes.
@@ -119,12 +183,26 @@ export class ListenerRoutes implements PathUse {
     this.#shared?.routes.delete(key);
   }
 
+  /** Sets the entries of HTTP routes. `putHttpRoute` and `removeHttpRoute` report later changes. */
+  use(routes: PortHttpRoutes): void {
+    this.#httpRoutes = routes;
+    this.#router = undefined;
+  }
+
+  putHttpRoute(route: HttpRoute): void {
+    this.#patchRouter(route.id, [backendHttpRoute(route, this.key)]);
+  }
+
+  removeHttpRoute(id: string): void {
+    this.#patchRouter(id, []);
+  }
+
   #all(): Route[] {
     return this.#exclusive === undefined ? [...this.shared.values()] : [this.#exclusive];
   }
 
-  #patchRouter(removed: RouteKey, put: readonly Route[]): void {
-    if (this.#router !== undefined) patchRouter(this.#router, { removed: [removed], put: put.map(serviceHttpRouteOf) });
+  #patchRouter(removed: string, put: readonly ListenerHttpRoute[]): void {
+    if (this.#router !== undefined) patchRouter(this.#router, { removed: [removed], put });
   }
 
   #releaseHosts(key: RouteKey): void {
@@ -138,27 +216,9 @@ export class ListenerRoutes implements PathUse {
   }
 }
 
-/** The route of a request, and the condition that the request has met. */
-export interface RouteOfRequest {
-  readonly route: Route;
-  readonly match: RouteMatch;
-  /** The same object for all requests of `route`. A worker keeps there what it has found for the route. */
-  readonly found: { kept: object | undefined };
-}
-
-/** The HTTP route of a Service. Leads to the Service's route without a look-up, which would cost several cache misses. */
-interface ServiceHttpRoute extends HttpRoute {
-  readonly route: Route;
-  kept: object | undefined;
-}
-
-function serviceHttpRouteOf(route: Route): ServiceHttpRoute {
-  return { ...httpRouteOf(route), route, kept: undefined };
-}
-
 /** Whether requests are routed to the Service. A Service without hosts must never get the requests of other Services on a shared port. */
 function getsRequests(route: Route): boolean {
-  return relaysHttp(route) && (route.listener.shared !== true || route.settings.hosts.length > 0);
+  return relaysHttp(route) && !isBackend(route) && (route.listener.shared !== true || route.settings.hosts.length > 0);
 }
 
 function byKey(a: Route, b: Route): number {

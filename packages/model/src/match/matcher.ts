@@ -4,13 +4,16 @@ import {
   type EndpointsEntry,
   type Entry,
   type ErrorPagesEntry,
+  type HttpRouteEntry,
   type ListenerEntry,
   nodeId,
   type ServiceEntry,
+  servicePortOf,
 } from '../table/entry.ts';
 import { type Change, entryIdOf, type RoutingTable } from '../table/table.ts';
 import { type ResourceUse, sharedResourceUses } from './atomic-groups.ts';
 import { ListenerRoutes } from './listener-routes.ts';
+import { PortHttpRoutes } from './port-http-routes.ts';
 import {
   compileRoute,
   type ListenerKey,
@@ -38,6 +41,8 @@ interface MutableMatcher extends Matcher {
   readonly listeners: Map<ListenerKey, ListenerRoutes>;
   readonly entries: Map<string, Entry>;
   readonly partsByService: Map<string, ServiceParts>;
+  /** The TCP ports with HTTP routes or with listeners that Services share. */
+  readonly httpRoutesByPort: Map<number, PortHttpRoutes>;
   /** The zone of the node; null if the node has none. */
   zone: string | null;
 }
@@ -60,6 +65,7 @@ export function createMatcher(table: RoutingTable, node: string): Matcher {
     listeners: new Map(),
     entries: new Map(),
     partsByService: new Map(),
+    httpRoutesByPort: new Map(),
     zone: null,
   };
   patchMatcher(
@@ -147,11 +153,16 @@ function link(index: MutableMatcher, entry: Entry): string {
     partsOf(index, entry.service).listeners.put(entry);
     return entry.service;
   }
+  if (entry.kind === 'http-route') {
+    index.entries.set(entry.id, entry);
+    for (const port of entry.ports) httpRoutesOf(index, port).put(entry);
+  }
   return '';
 }
 
 function unlink(index: MutableMatcher, entry: Entry): string {
   index.entries.delete(entry.id);
+  if (entry.kind === 'http-route') unlinkHttpRoute(index, entry);
   const uid = entry.kind === 'service' ? entry.uid : 'service' in entry ? entry.service : '';
   const parts = index.partsByService.get(uid);
   if (parts === undefined) return '';
@@ -162,6 +173,23 @@ function unlink(index: MutableMatcher, entry: Entry): string {
   else if (entry.kind === 'listener') parts.listeners.delete(entry.id);
   if (isEmptyPart(parts)) index.partsByService.delete(uid);
   return uid;
+}
+
+function unlinkHttpRoute(index: MutableMatcher, { id, ports }: HttpRouteEntry): void {
+  for (const port of ports) {
+    const routes = httpRoutesOf(index, port);
+    routes.remove(id);
+    if (routes.isEmpty) index.httpRoutesByPort.delete(port);
+  }
+}
+
+function httpRoutesOf({ httpRoutesByPort }: MutableMatcher, port: number): PortHttpRoutes {
+  let routes = httpRoutesByPort.get(port);
+  if (routes === undefined) {
+    routes = new PortHttpRoutes();
+    httpRoutesByPort.set(port, routes);
+  }
+  return routes;
 }
 
 function isEmptyPart({ service, certificates, errorPages, endpoints, listeners }: ServiceParts): boolean {
@@ -218,25 +246,36 @@ function byPosition(a: CertificateEntry, b: CertificateEntry): number {
   return a.id.length - b.id.length || compareText(a.id, b.id);
 }
 
-function putRoute({ routes, listeners }: MutableMatcher, route: Route): void {
-  routes.set(route.key, route);
+function putRoute(index: MutableMatcher, route: Route): void {
+  index.routes.set(route.key, route);
   const key = listenerKeyOfRoute(route.key);
-  const listener = listeners.get(key) ?? new ListenerRoutes();
-  listeners.set(key, listener);
+  const listener = index.listeners.get(key) ?? new ListenerRoutes(key);
+  index.listeners.set(key, listener);
   listener.put(route);
+  const { shared, protocol, port } = route.listener;
+  if (shared === true && protocol === 'TCP') httpRoutesOf(index, port).addListener(listener);
 }
 
 /** Removes a route. Returns whether the route existed. */
-function removeRoute({ routes, listeners }: MutableMatcher, route: RouteKey): boolean {
-  const key = listenerKeyOfRoute(route);
-  const listener = listeners.get(key);
-  listener?.remove(route);
-  if (listener?.isEmpty === true) listeners.delete(key);
-  return routes.delete(route);
+function removeRoute(index: MutableMatcher, key: RouteKey): boolean {
+  const route = index.routes.get(key);
+  if (route === undefined) return false;
+  const listener = index.listeners.get(listenerKeyOfRoute(key));
+  listener?.remove(key);
+  if (listener?.isEmpty === true) removeListener(index, listener, route.listener.port);
+  return index.routes.delete(key);
 }
 
-function portOf({ protocol, port }: ListenerEntry | EndpointsEntry): string {
-  return `${protocol}/${port}`;
+function removeListener({ listeners, httpRoutesByPort }: MutableMatcher, listener: ListenerRoutes, port: number): void {
+  listeners.delete(listener.key);
+  const routes = httpRoutesByPort.get(port);
+  routes?.removeListener(listener);
+  if (routes?.isEmpty === true) httpRoutesByPort.delete(port);
+}
+
+/** Returns the protocol and the port of the Service. */
+function portOf(entry: ListenerEntry | EndpointsEntry): string {
+  return `${entry.protocol}/${servicePortOf(entry)}`;
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   endpointKey,
   type ListenerEntry,
   type ServiceEntry,
+  servicePortOf,
   zonesOf,
 } from '../table/entry.ts';
 import { compileNetworks, type NetworkSet } from './networks.ts';
@@ -51,22 +52,30 @@ export function terminatingTlsPort({ settings, listener }: Pick<Route, 'settings
 
 /** Whether the proxies relay HTTP requests at the listener. */
 export function relaysHttp({ settings, listener }: Pick<Route, 'settings' | 'listener'>): boolean {
-  return listener.protocol === 'TCP' && settings.httpPorts?.includes(listener.port) === true;
+  return listener.protocol === 'TCP' && settings.httpPorts?.includes(servicePortOf(listener)) === true;
+}
+
+/** Whether the Service has the listener as a backend of HTTP routes, which alone lead to the Service then. */
+export function isBackend({ listener }: Pick<Route, 'listener'>): boolean {
+  return listener.backendPort !== undefined;
 }
 
 /** Whether the endpoints of the route get HTTP/2 without TLS. */
 export function endpointsSpeakHttp2({ settings, listener }: Pick<Route, 'settings' | 'listener'>): boolean {
-  return listener.protocol === 'TCP' && settings.http2Ports?.includes(listener.port) === true;
+  return listener.protocol === 'TCP' && settings.http2Ports?.includes(servicePortOf(listener)) === true;
 }
 
 /** Returns the TLS port to which the proxies redirect the HTTP requests of the listener; undefined if they relay the requests. */
-export function httpsRedirectPort({ settings, listener }: Pick<Route, 'settings' | 'listener'>): number | undefined {
-  return listener.protocol === 'TCP' && listener.port === PLAIN_HTTP_PORT ? settings.tls?.httpsRedirectPort : undefined;
+export function httpsRedirectPort(route: Pick<Route, 'settings' | 'listener'>): number | undefined {
+  const { settings, listener } = route;
+  const isPlainHttp = listener.protocol === 'TCP' && listener.port === PLAIN_HTTP_PORT;
+  // HTTP routes say themselves what they redirect.
+  return isPlainHttp && !isBackend(route) ? settings.tls?.httpsRedirectPort : undefined;
 }
 
 /** Whether the endpoints of the route expect TLS from the proxies. */
 export function endpointsExpectTls({ settings, listener }: Pick<Route, 'settings' | 'listener'>): boolean {
-  return listener.protocol === 'TCP' && settings.tls?.backend?.ports.includes(listener.port) === true;
+  return listener.protocol === 'TCP' && settings.tls?.backend?.ports.includes(servicePortOf(listener)) === true;
 }
 
 /** What the proxies need for TLS to the endpoints of a route. */
@@ -104,13 +113,22 @@ export function hasSameCredentials(one: Pick<Route, 'service' | 'settings'>, oth
 
 /** The identity of a listener on its node, such as `TCP/192.0.2.7/443`. */
 export type ListenerKey = string;
-/** The identity of a route: the listener key, followed by `/` and the UID of the Service if Services share the listener. */
+/**
+ * The identity of a route: the listener key, followed by `/` and the UID of the Service if Services share the listener, followed by `/` and
+ * the port of the Service if the Service is a backend of HTTP routes.
+ */
 export type RouteKey = string;
 
 /** Returns the key of the route that a listener entry stands for. */
 export function routeKey(listener: ListenerEntry): RouteKey {
   const key = listenerKey(listener);
+  if (listener.backendPort !== undefined) return backendRouteKey(key, listener.service, listener.backendPort);
   return listener.shared === true ? `${key}/${listener.service}` : key;
+}
+
+/** Returns the key of the route to a backend of HTTP routes: a port of the Service with this UID. */
+export function backendRouteKey(listener: ListenerKey, service: string, port: number): RouteKey {
+  return `${listener}/${service}/${port}`;
 }
 
 /** Returns the key of the listener to which a route belongs. */
@@ -143,8 +161,9 @@ export type RouteRefusal = 'no-endpoints' | 'source-range';
 /** Returns why a route refuses a client; undefined if the route admits the client. */
 export function routeRefusalFor(route: Route, client: Pick<Client, 'address'>): RouteRefusal | undefined {
   if (!route.allowsSource(client)) return 'source-range';
-  // A redirect needs no endpoint.
-  return route.endpoints.length === 0 && httpsRedirectPort(route) === undefined ? 'no-endpoints' : undefined;
+  // A redirect needs no endpoint. An HTTP route may redirect, or send the next request to another backend.
+  const needsEndpoint = httpsRedirectPort(route) === undefined && !isBackend(route);
+  return route.endpoints.length === 0 && needsEndpoint ? 'no-endpoints' : undefined;
 }
 
 // What `compileRoute` needs besides the entries of the listener and the Service.

@@ -9,6 +9,7 @@ import {
   EMPTY_TABLE,
   type Entry,
   endpointsId,
+  httpRouteId,
   listenerId,
   type Matcher,
   movedResources,
@@ -22,6 +23,7 @@ import {
   tableOf,
 } from '@weir/model';
 import fc from 'fast-check';
+import { httpRoute, prefixMatch } from '../fixtures/http-routes.ts';
 
 const UIDS = ['a', 'b', 'c', 'd'] as const;
 const PORTS = [1, 2, 3, 4];
@@ -52,10 +54,22 @@ const tables: fc.Arbitrary<RoutingTable> = fc
     ),
     exclusiveOwners: fc.tuple(...PORTS.map(() => fc.option(fc.constantFrom(...UIDS)))),
     sharers: fc.subarray([...UIDS]),
+    /** The Services that are backends of HTTP routes. */
+    backends: fc.subarray([...UIDS]),
+    httpRoutes: fc.uniqueArray(
+      fc.record({
+        id: fc.constantFrom('r1', 'r2'),
+        createdAt: fc.nat(1),
+        hosts: fc.subarray(HOSTS, { maxLength: 2 }),
+        prefix: fc.constantFrom('/', '/a'),
+        services: fc.subarray([...UIDS], { minLength: 1, maxLength: 2 }),
+      }),
+      { selector: ({ id }) => id },
+    ),
     /** The exclusive owner of `SHARED_BINDING`; null if Services may share the binding. */
     exclusiveOwner: fc.option(fc.constantFrom(...UIDS), { freq: 3 }),
   })
-  .map(({ zone, services, exclusiveOwners, sharers, exclusiveOwner }) => {
+  .map(({ zone, services, exclusiveOwners, sharers, backends, httpRoutes, exclusiveOwner }) => {
     /** The host and prefix of each Service so far. */
     const owned = new Set<string>();
     const entries: Entry[] = [
@@ -78,6 +92,22 @@ const tables: fc.Arbitrary<RoutingTable> = fc
     for (const service of exclusiveOwner === null ? sharers : []) {
       const at = { ...SHARED_BINDING, service };
       entries.push({ kind: 'listener', id: sharedListenerId(at), ...at, shared: true });
+    }
+    for (const service of exclusiveOwner === null ? backends : []) {
+      const at = { ...SHARED_BINDING, service, backendPort: PORTS[0] as number };
+      entries.push({ kind: 'listener', id: sharedListenerId(at), ...at, shared: true });
+    }
+    for (const { id, createdAt, hosts, prefix, services: uids } of httpRoutes) {
+      // As a translator does: only Services that are backends get requests.
+      const used = uids.filter((uid) => backends.includes(uid));
+      if (used.length === 0) continue;
+      const route = httpRoute(id, {
+        createdAt,
+        hosts,
+        matches: [prefixMatch(prefix)],
+        backends: used.map((service) => ({ service, port: PORTS[0] as number, weight: 1 })),
+      });
+      entries.push({ kind: 'http-route', id: httpRouteId(id), ports: [SHARED], route });
     }
     return tableOf(entries);
   });
@@ -145,7 +175,8 @@ function ownerOf({ listeners }: Matcher, name: string): string | undefined {
 function pathOwnerOf({ listeners }: Matcher, host: string, path: string): string | undefined {
   const listener = [...listeners.values()].find(({ listener }) => listener.port === SHARED);
   const request = { method: 'GET', host, path, query: '', header: () => undefined };
-  return (listener?.isShared === true ? listener.findByRequest(request)?.route : listener?.exclusive)?.service.uid;
+  return (listener?.isShared === true ? listener.findByRequest(request, () => 0)?.route : listener?.exclusive)?.service
+    .uid;
 }
 
 /**
@@ -162,7 +193,7 @@ function serviceEntry(uid: string, state: number, own: Partial<ServiceSettings>)
     tenant: 'shop',
     accepted: { reason: 'Accepted', message: '' },
     degraded: [],
-    settings: state === 1 ? null : { ...DEFAULT_SERVICE_SETTINGS, httpPorts: [SHARED], ...own },
+    settings: state === 1 ? null : { ...DEFAULT_SERVICE_SETTINGS, httpPorts: [SHARED, PORTS[0] as number], ...own },
     ports: [],
     pool: 'default',
     nodes: ['n1'],

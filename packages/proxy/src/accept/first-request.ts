@@ -33,8 +33,7 @@ export function routeFirstRequest(
   if (typeof head === 'string') return refused('bad-request', answerTo(undefined, reasonForRefusal(head)));
   const routed = router.route(head, undefined);
   if (typeof routed === 'string') {
-    const outcome = routed === 'no-route' ? 'unknown-host' : 'bad-request';
-    return refused(outcome, answerTo(head, routed));
+    return refused(OUTCOMES[routed] ?? 'bad-request', answerTo(head, routed));
   }
   const { upstream } = routed;
   const { service } = upstream;
@@ -42,6 +41,8 @@ export function routeFirstRequest(
   if (typeof admission !== 'string') return { kind: 'admitted', upstream, newOwner: { service, admission } };
   return { ...refused(admission, answerTo(head, reasonForOutcome(admission), upstream)), newOwner: { service } };
 }
+
+const OUTCOMES: Partial<Record<ErrorReason, Outcome>> = { 'no-route': 'unknown-host', 'no-backend': 'no-endpoints' };
 
 function refused(outcome: Outcome, answer: Uint8Array): RoutingDecision {
   return { kind: 'refused', outcome, alert: undefined, answer };

@@ -2,18 +2,21 @@
 // host are chosen by path, the target is replaced by its normal form.
 import {
   type HeaderEdit,
+  type HttpMatch,
   hasSameCredentials,
+  isBackend,
   type ListenerKey,
   type Matcher,
   type PathUse,
   parseRequestTarget,
   REQUEST_TARGET_REFUSAL_STATUS,
+  type RedirectFilter,
   type RequestTarget,
   type Route,
   type RoutedRequest,
   type RouteFilters,
   type RouteMatch,
-  type RouteOfRequest,
+  type RouteTarget,
   rewriteRequest,
   terminatingTlsPort,
 } from '@weir/model/data-plane';
@@ -34,14 +37,27 @@ export interface RoutedTo {
   readonly hostRewrite: Uint8Array | undefined;
   readonly requestFilters: CompiledFilters | undefined;
   readonly responseFilters: CompiledFilters | undefined;
+  /** Undefined if an endpoint gets the request. */
+  readonly redirect: RouteRedirect | undefined;
+  /** The longest time for the request, besides that of the Service. Undefined for no limit. */
+  readonly timeoutMs: number | undefined;
   /** Why the Service does not admit the request. Undefined until the caller sets it. */
   refusal: ErrorReason | undefined;
+}
+
+/** A redirect that a filter of the route asks for, and the request to which it applies. */
+export interface RouteRedirect {
+  readonly filter: RedirectFilter;
+  readonly match: HttpMatch;
+  readonly target: RequestTarget;
 }
 
 export interface RequestRouterOptions {
   readonly listener: ListenerKey;
   readonly matcher: Matcher;
   readonly upstreams: Pick<UpstreamRegistry, 'get'>;
+  /** Returns a number in [0, 1), which chooses a backend of an HTTP route. */
+  readonly random: () => number;
 }
 
 /** Routes the requests of one listener. */
@@ -62,7 +78,7 @@ export class RequestRouter {
    * upstream that the TLS handshake has chosen; undefined for a connection without TLS.
    */
   route(head: RequestHead, connection: Upstream | undefined): RoutedTo | ErrorReason {
-    const { listener, matcher, upstreams } = this.#options;
+    const { listener, matcher, upstreams, random } = this.#options;
     const routes = matcher.listeners.get(listener);
     if (routes === undefined) return 'no-route';
     const own = routes.exclusive;
@@ -70,38 +86,50 @@ export class RequestRouter {
     const host = hostOf(head);
     const target = requestTargetOf(head, host, routes);
     if (typeof target === 'string') return target;
-    const found = routes.findByRequest(requested.with(head, target));
-    if (connection !== undefined && !belongsTo(connection, target, found?.route)) return 'misdirected-request';
-    if (found === undefined || (connection === undefined) !== (terminatingTlsPort(found.route) === undefined))
-      return 'no-route';
-    return changed(this.#upstreamOf(found), head, { host, target, match: found.match });
+    const found = routes.findByRequest(requested.with(head, target), random);
+    const route = found?.route;
+    if (connection !== undefined && !this.#belongsTo(connection, target, route)) return 'misdirected-request';
+    if (found === undefined) return 'no-route';
+    if (route === undefined) return 'no-backend';
+    if ((connection === undefined) !== (terminatingTlsPort(route) === undefined)) return 'no-route';
+    const upstream = this.#upstreamOf(route, found.target);
+    return changed(upstream, head, { host, target, match: found.match, timeoutMs: found.target.timeoutMs });
+  }
+
+  /**
+   * Whether a request may use the TLS connection of another request. RFC 9110 §7.4: the certificate and the client's
+   * certificate were chosen for the server name, so the Service of the request must have the same certificates and client CAs,
+   * or share the host.
+   */
+  #belongsTo(connection: Upstream, { host, scheme }: RequestTarget, found: Route | undefined): boolean {
+    if (scheme === 'http') return false;
+    if (found === undefined) return this.#servesHost(connection, host);
+    if (hasSameCredentials(found, connection.route)) return true;
+    // Services that share a host may have different certificates for the host, see `claimConflictBetween`.
+    return this.#servesHost(connection, host) && isSharedWith(found, connection.route);
+  }
+
+  #servesHost(connection: Upstream, host: string): boolean {
+    const { route } = connection;
+    if (!isBackend(route)) return connection.servesHost(host);
+    // HTTP routes name the hosts of a backend.
+    const { listener, matcher } = this.#options;
+    const owners = matcher.listeners.get(listener)?.routesOf(host) ?? [];
+    return owners.some(({ key }) => key === route.key);
   }
 
   /** Returns the upstream of the route. Looks the upstream up once, and again after each change of the route. */
-  #upstreamOf({ route, found }: RouteOfRequest): Upstream | undefined {
-    const known = found.kept as Upstream | undefined;
+  #upstreamOf(route: Route, target: RouteTarget): Upstream | undefined {
+    const known = target.kept as Upstream | undefined;
     if (known?.route === route) return known;
     const upstream = this.#options.upstreams.get(route.key);
-    found.kept = upstream;
+    target.kept = upstream;
     return upstream;
   }
 }
 
 function getsEveryRequest({ settings }: Route): boolean {
   return settings.hosts.length === 0 && settings.pathPrefix === undefined;
-}
-
-/**
- * Whether a request may use the TLS connection of another request. RFC 9110 §7.4: the certificate and the client's
- * certificate were chosen for the server name, so the Service of the request must have the same certificates and client CAs,
- * or share the host.
- */
-function belongsTo(connection: Upstream, { host, scheme }: RequestTarget, found: Route | undefined): boolean {
-  if (scheme === 'http') return false;
-  if (found === undefined) return connection.servesHost(host);
-  if (hasSameCredentials(found, connection.route)) return true;
-  // Services that share a host may have different certificates for the host, see `claimConflictBetween`.
-  return connection.servesHost(host) && isSharedWith(found, connection.route);
 }
 
 /** Whether both Services belong to one namespace, and expect client certificates of the same CAs. */
@@ -172,6 +200,8 @@ const result: Mutable<Omit<RoutedTo, 'upstream'>> & { upstream: Upstream | undef
   hostRewrite: undefined,
   requestFilters: undefined,
   responseFilters: undefined,
+  redirect: undefined,
+  timeoutMs: undefined,
   refusal: undefined,
 };
 
@@ -181,6 +211,8 @@ function unchanged(upstream: Upstream | undefined): RoutedTo | ErrorReason {
   result.hostRewrite = undefined;
   result.requestFilters = undefined;
   result.responseFilters = undefined;
+  result.redirect = undefined;
+  result.timeoutMs = undefined;
   result.refusal = undefined;
   return upstream === undefined ? 'no-route' : (result as RoutedTo);
 }
@@ -190,12 +222,13 @@ interface MatchedRequest {
   readonly host: string;
   readonly target: RequestTarget;
   readonly match: RouteMatch;
+  readonly timeoutMs: number | undefined;
 }
 
 function changed(
   upstream: Upstream | undefined,
   head: RequestHead,
-  { host, target, match: { match, filters } }: MatchedRequest,
+  { host, target, match: { match, filters }, timeoutMs }: MatchedRequest,
 ): RoutedTo | ErrorReason {
   const sent = filters.rewrite === undefined ? target : rewriteRequest(filters.rewrite, match, target);
   result.upstream = upstream;
@@ -203,6 +236,8 @@ function changed(
   result.hostRewrite = sent.authority === host ? undefined : Buffer.from(sent.authority, 'latin1');
   result.requestFilters = filtersOf(filters, 'requestHeaders');
   result.responseFilters = filtersOf(filters, 'responseHeaders');
+  result.redirect = filters.redirect && { filter: filters.redirect, match, target };
+  result.timeoutMs = timeoutMs;
   result.refusal = undefined;
   return upstream === undefined ? 'no-route' : (result as RoutedTo);
 }

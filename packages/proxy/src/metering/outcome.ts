@@ -89,6 +89,8 @@ export const REQUEST_REFUSALS = [
   'forbidden',
   'suspended',
   'no-route',
+  /** The HTTP route of the request chose a backend that does not exist, or has no backend with a weight. */
+  'no-backend',
   'request-timeout',
   'body-too-large',
   'target-too-long',

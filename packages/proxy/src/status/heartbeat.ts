@@ -3,6 +3,7 @@ import {
   compileNetworks,
   type Heartbeat,
   MAX_REPORTED_UNHEALTHY_ENDPOINTS,
+  servicePortOf,
   type UnhealthyEndpoint,
   type UnhealthyReport,
 } from '@weir/model/data-plane';
@@ -52,7 +53,7 @@ export function unhealthyReportFor(health: Pick<HealthMonitor, 'unhealthy'>): Un
       const endpoint = endpoints[index];
       if (endpoint === undefined || reported.length === MAX_REPORTED_UNHEALTHY_ENDPOINTS) continue;
       const { service, listener } = route;
-      reported.push({ service: service.uid, protocol: listener.protocol, port: listener.port, ...endpoint });
+      reported.push({ service: service.uid, protocol: listener.protocol, port: servicePortOf(listener), ...endpoint });
     }
   }
   return { total, endpoints: reported };

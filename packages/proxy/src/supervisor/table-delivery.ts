@@ -290,6 +290,7 @@ function extraWeightOf(entry: Entry): number {
       (entry.chain.length + (entry.clientAuthorities?.length ?? 0) + (entry.backendAuthorities?.length ?? 0)) /
       PEM_CHARACTERS_PER_WEIGHT
     );
+  if (entry.kind === 'http-route') return (entry.route.hosts.length + entry.route.matches.length) / STRINGS_PER_WEIGHT;
   if (entry.kind === 'error-pages') return errorPagesLength(entry) / PEM_CHARACTERS_PER_WEIGHT;
   if (entry.kind !== 'service' || entry.settings === null) return 0;
   return (entry.settings.sourceRanges.length + entry.settings.hosts.length) / STRINGS_PER_WEIGHT;

@@ -37,6 +37,8 @@ export interface WorkerListenersOptions {
   readonly sealer?: Sealer | undefined;
   /** Returns milliseconds since the epoch, for TLS ticket keys and the expiry of client certificates; by default `Date.now`. */
   readonly wallClock?: () => number;
+  /** Returns a number in [0, 1), which chooses a backend of an HTTP route; by default `Math.random`. */
+  readonly random?: () => number;
   /** The other workers of this proxy. The kernel may give datagrams of their UDP flows to this worker. */
   readonly peerWorkers?: PeerWorkers;
   send(message: WorkerMessage): void;
@@ -103,7 +105,7 @@ export class WorkerListeners {
   }
 
   #createTcpListener(config: ListenerConfig): TcpListener {
-    const { descriptorLimiter, reportError } = this.#options;
+    const { descriptorLimiter, random = Math.random, reportError } = this.#options;
     const { matcher, upstreams, pendingConnections, context } = this.#state;
     const { key } = config;
     return new TcpListener(listenOptionsOf(config), {
@@ -112,7 +114,7 @@ export class WorkerListeners {
       upstreamsFor: (serverName) => upstreams.allByServerName(key, serverName),
       pendingConnections,
       certificates: this.#tlsContexts,
-      router: new RequestRouter({ listener: key, matcher, upstreams }),
+      router: new RequestRouter({ listener: key, matcher, upstreams, random }),
       context,
       descriptorLimiter,
       trustedProxies: this.#trustedProxies,

@@ -4,6 +4,7 @@
 // listener is open as long as one of its Services has an endpoint or gives such answers; without HTTP, clients of suspended
 // Services get a TLS alert there.
 import {
+  isBackend,
   type ListenerEntry,
   type ListenerKey,
   type ListenerRoutes,
@@ -69,7 +70,8 @@ function isWanted({ exclusive, shared }: ListenerRoutes, suspensions: readonly S
   const answersSuspension = (route: Route): boolean =>
     relaysHttp(route) && suspensionFor(suspensions, route.service, now) !== undefined;
   if (exclusive !== undefined) return isServing(exclusive, suspensions, now) || answersSuspension(exclusive);
-  for (const route of shared.values()) if (route.endpoints.length > 0 || answersSuspension(route)) return true;
+  for (const route of shared.values())
+    if (route.endpoints.length > 0 || isBackend(route) || answersSuspension(route)) return true;
   return false;
 }
 

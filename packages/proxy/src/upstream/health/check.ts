@@ -6,6 +6,7 @@ import {
   healthCheckName,
   type Route,
   type ServiceSettings,
+  servicePortOf,
 } from '@weir/model/data-plane';
 import { writeLocalProxyHeader } from '../../protocol/write-proxy-header.ts';
 
@@ -34,7 +35,7 @@ export function wantedChecksFor({ settings, listener, endpoints }: Route): Reado
   const wanted = new Map<string, WantedCheck>();
   if (check.kind === 'off' || listener.protocol !== 'TCP') return wanted;
   const target = check.kind === 'http' ? check.path : (check.grpcService ?? '');
-  const { overTls, host } = tlsOf(settings, listener.port);
+  const { overTls, host } = tlsOf(settings, servicePortOf(listener));
   const { intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold } = check;
   const timing = [intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold];
   const settingsKey = [healthCheckName(check), proxyProtocol, ...timing, overTls, host, target].join(' ');

@@ -79,7 +79,7 @@ describe('answers of Weir itself', () => {
 
   test('the answers cover the documented status codes', () => {
     const statuses = [...new Set(REASONS.map((reason) => ERROR_REASONS[reason].status))].sort((a, b) => a - b);
-    assert.deepEqual(statuses, [400, 403, 404, 408, 413, 414, 417, 421, 429, 431, 501, 502, 503, 504, 505]);
+    assert.deepEqual(statuses, [400, 403, 404, 408, 413, 414, 417, 421, 429, 431, 500, 501, 502, 503, 504, 505]);
   });
 
   test('the answer to HEAD has the length of the answer to GET, and no body', () => {
