@@ -76,7 +76,8 @@ export class LoggedRequest {
     this.#isComplete = true;
     this.#reason = reason;
     if (reason === 'https-redirect') this.#status = REDIRECT_STATUS;
-    else if (reason !== undefined) this.#status = ERROR_REASONS[reason].status;
+    // The status of a redirect of an HTTP route is that of the route.
+    else if (reason !== undefined && reason !== 'redirect') this.#status = ERROR_REASONS[reason].status;
   }
 }
 

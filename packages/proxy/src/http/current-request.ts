@@ -1,4 +1,11 @@
-import { type EndpointStats, endpointsExpectTls, endpointsSpeakHttp2, httpsRedirectPort } from '@weir/model/data-plane';
+import {
+  DEFAULT_HTTP_PORTS,
+  type EndpointStats,
+  endpointsExpectTls,
+  endpointsSpeakHttp2,
+  httpsRedirectPort,
+  locationFor,
+} from '@weir/model/data-plane';
 import type { LoggedRequest } from '../access-log/access-log.ts';
 import type { Admission } from '../limits/admission.ts';
 import { countRequestRefusal } from '../metering/counters.ts';
@@ -20,15 +27,17 @@ import { type AnswerFormat, answerFormatFor } from './passes/answer-format.ts';
 import { closesConnection, ERROR_REASONS, type ErrorReason } from './passes/error-answer.ts';
 import type { ForwardedPeer } from './passes/forwarded.ts';
 import type { CompiledFilters } from './passes/header-filters.ts';
+import { type RedirectStatus, writeRedirectTo } from './passes/redirect.ts';
 import type { RequestHead } from './passes/request-context.ts';
 import type { ResponseHead } from './passes/response-passes.ts';
 import type { RequestBody } from './request-carrier.ts';
-import type { RoutedTo } from './request-router.ts';
+import type { RoutedTo, RouteRedirect } from './request-router.ts';
+import { dateText, output } from './worker-memory.ts';
 
 export const SWITCHING_PROTOCOLS = 101;
 
-/** Why the proxy answers in place of an endpoint. */
-export type AnswerReason = ErrorReason | 'https-redirect';
+/** Why the proxy answers in place of an endpoint. `redirect`: a filter of the HTTP route asks for a redirect. */
+export type AnswerReason = ErrorReason | 'redirect' | 'https-redirect';
 
 /** The part of the connection that a request needs. */
 export interface RequestConnection {
@@ -74,6 +83,8 @@ export class CurrentRequest {
   hasResponse = false;
   /** Whether the connection must end after the response. */
   closesAfterResponse = false;
+  /** The time limit of the HTTP route, besides that of the Service. Undefined for none. */
+  timeoutMs: number | undefined;
   readonly #connection: RequestConnection;
   /** The counters of the Service for which the request counts. */
   #counters: Float64Array;
@@ -91,6 +102,8 @@ export class CurrentRequest {
   #bodyBytesLeft = Number.POSITIVE_INFINITY;
   #answerFormat: AnswerFormat = 'text';
   #responseFilters: CompiledFilters | undefined;
+  /** Where the HTTP route redirects the request. Undefined if the route does not. */
+  #redirect: { readonly location: string; readonly status: RedirectStatus } | undefined;
 
   constructor(connection: RequestConnection) {
     this.#connection = connection;
@@ -99,14 +112,10 @@ export class CurrentRequest {
 
   /**
    * Begins a request, and writes the head that the endpoint receives. `routed` is a reason if no Service gets the request.
-   * Returns a reason if the request must be refused, or `redirect` if it must be redirected to HTTPS.
+   * Returns a reason if the proxy must answer the request.
    * `webSocketKeyLine`: see `RequestContext`.
    */
-  begin(
-    head: RequestHead,
-    routed: RoutedTo | ErrorReason,
-    webSocketKeyLine?: Uint8Array,
-  ): ErrorReason | 'redirect' | undefined {
+  begin(head: RequestHead, routed: RoutedTo | ErrorReason, webSocketKeyLine?: Uint8Array): AnswerReason | undefined {
     const { peer, upstream, admission, now } = this.#connection;
     const isRouted = typeof routed !== 'string';
     this.#requested = isRouted ? routed.upstream : listenerOwner(upstream);
@@ -126,6 +135,7 @@ export class CurrentRequest {
     this.body = !this.hasBody ? 'none' : isChunked && this.#isUnframed ? 'unframed' : 'framed';
     const refusal = writeRequest(head, { peer, routed: isRouted ? routed : undefined, webSocketKeyLine });
     this.#responseFilters = isRouted ? routed.responseFilters : undefined;
+    this.timeoutMs = isRouted ? routed.timeoutMs : undefined;
     this.isHttps = writtenRequest.isHttps;
     this.cookieEndpoint = writtenRequest.cookieEndpoint;
     this.isWebSocket = writtenRequest.isWebSocket;
@@ -138,8 +148,20 @@ export class CurrentRequest {
       routed.refusal ??
       this.#bodyRefusal(head.framing.length) ??
       refusal ??
-      (this.isHttps || httpsRedirectPort(upstream.route) === undefined ? undefined : 'redirect')
+      (this.isHttps || httpsRedirectPort(upstream.route) === undefined ? undefined : 'https-redirect') ??
+      (routed.redirect && this.#redirectReason(routed.redirect))
     );
+  }
+
+  /** Finds out where the HTTP route redirects the request. */
+  #redirectReason({ filter, match, target }: RouteRedirect): AnswerReason {
+    const { peer, upstream } = this.#connection;
+    const scheme = this.isHttps ? 'https' : 'http';
+    // A proxy in front of this one, which has terminated TLS, listens at a port of its own.
+    const listenerPort = this.isHttps === peer.isTls ? upstream.route.listener.port : DEFAULT_HTTP_PORTS[scheme];
+    const location = locationFor(filter, { match, target, client: { scheme, listenerPort } });
+    this.#redirect = location === undefined ? undefined : { location, status: filter.status };
+    return location === undefined ? 'invalid-request' : 'redirect';
   }
 
   /** Returns a reason if the body is larger than the Service allows. `contentLength` is 0 if the length is not known. */
@@ -241,9 +263,14 @@ export class CurrentRequest {
   }
 
   /** Replaces the output by an answer of the proxy, which completes the request. */
-  writeAnswer(reason: ErrorReason, closes: boolean): void {
+  writeAnswer(reason: ErrorReason | 'redirect', closes: boolean): void {
     const { upstream, now } = this.#connection;
     this.hasResponse = true;
+    if (reason === 'redirect') {
+      this.closesAfterResponse ||= closes;
+      this.#writeRouteRedirect();
+      return;
+    }
     countRequestRefusal(this.#counters, reason);
     // A suspended Service keeps no connections.
     this.closesAfterResponse ||= closes || closesConnection(reason) || upstream.service.isSuspended;
@@ -255,6 +282,21 @@ export class CurrentRequest {
       upstream: this.#requested,
     });
     this.#meter.answer(ERROR_REASONS[reason].status, this.#counters, now);
+  }
+
+  #writeRouteRedirect(): void {
+    if (this.#redirect === undefined) throw new Error('the request is not redirected');
+    const { location, status } = this.#redirect;
+    const { logged, now } = this.#connection;
+    output.at = 0;
+    writeRedirectTo(output, location, {
+      status,
+      dateText: dateText(Date.now()),
+      closes: this.closesAfterResponse,
+      clientMinorVersion: this.#clientMinorVersion,
+    });
+    logged?.onAnswer(status, Number.NaN, now);
+    this.#meter.answer(status, this.#counters, now);
   }
 
   /** Replaces the output by a redirect to HTTPS, which completes the request. Returns false if the client named no host. */

@@ -40,7 +40,7 @@ export class HttpSession
   /** Whether a request on this connection was answered. */
   #isKept = false;
   /** The answer of the proxy to a request without a body, sent at the end of the request, so that the connection stays open. */
-  #answerAtEnd: ErrorReason | undefined;
+  #answerAtEnd: ErrorReason | 'redirect' | undefined;
   /** The first bytes of the connection, if they are too few to tell HTTP/2 from HTTP/1.1. */
   #firstBytes: Uint8Array | undefined;
   /** Bytes of the present message that are not counted yet: those of an incomplete head. */
@@ -181,10 +181,11 @@ export class HttpSession
     this.countConnection();
     this.#phase = 'body';
     const reason = this.#current.begin(head, routed);
+    this.timeouts.limitRequest(this.#current.timeoutMs);
     this.timeouts.startIdle();
     this.#request.cookieEndpoint = this.#current.cookieEndpoint;
     if (this.#current.isForConnection) this.beginLog(head, reason === undefined ? this.#request : undefined);
-    if (reason === 'redirect') this.#redirect(head);
+    if (reason === 'https-redirect') this.#redirect(head);
     else if (reason !== undefined) this.#failRequest(reason);
     else {
       this.#request.begin(this.#current);
@@ -304,14 +305,14 @@ export class HttpSession
   // What follows a request.
 
   /** Ends the request with an answer of the proxy, or with RST if the client has received a part of a response. */
-  #failRequest(reason: ErrorReason): void {
+  #failRequest(reason: ErrorReason | 'redirect'): void {
     const { hasResponse, hasBody } = this.#current;
     if (hasResponse) this.end('reset-by-endpoint');
     else if (this.#phase === 'body' && !hasBody) this.#answerAtEnd = reason;
     else this.#answer(reason);
   }
 
-  #answer(reason: ErrorReason): void {
+  #answer(reason: ErrorReason | 'redirect'): void {
     this.#request.cancel();
     if (this.#phase === 'head') this.beginLog(undefined, undefined);
     this.#current.writeAnswer(reason, this.#phase !== 'response' || this.context.isDraining);

@@ -28,6 +28,8 @@ export class RequestTimeouts {
   #throttledIdleTimeouts = 0;
   /** The tick in which the request timeout of the open request ends. Infinity without a request or timeout. */
   #requestDeadline = Number.POSITIVE_INFINITY;
+  /** The tick in which the open request began. */
+  #requestStart = 0;
 
   constructor(wheel: TimeoutWheel<Session>, session: TimedSession) {
     this.#wheel = wheel;
@@ -81,7 +83,15 @@ export class RequestTimeouts {
 
   /** Begins the request timeout, if the Service has one. To be called with the first byte of a request. */
   startRequest(timeoutMs: number | undefined): void {
+    this.#requestStart = this.#wheel.now;
     this.#requestDeadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#wheel.now + ticksFor(timeoutMs);
+  }
+
+  /** Sets another limit for the time since the first byte of the open request, if `timeoutMs` is not undefined. The shorter limit applies. */
+  limitRequest(timeoutMs: number | undefined): void {
+    if (timeoutMs === undefined) return;
+    this.#requestDeadline = Math.min(this.#requestDeadline, this.#requestStart + ticksFor(timeoutMs));
+    this.#setTicks(this.#session.deadline - this.#wheel.now);
   }
 
   /** Ends the request timeout. To be called when the request has its answer. */

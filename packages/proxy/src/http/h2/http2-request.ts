@@ -109,8 +109,9 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     }
     const refused = head.startsWebSocket && endpointsSpeakHttp2(this.upstream.route) ? 'not-implemented' : routed;
     const reason = this.#current.begin(head, refused, this.#webSocketKey?.line);
+    this.#timeouts.limitRequest(this.#current.timeoutMs);
     if (this.#current.isForConnection) this.logged = this.#owner.startLog(this.upstream.route, head);
-    if (reason === 'redirect') {
+    if (reason === 'https-redirect') {
       if (this.#current.writeRedirect(head)) this.#sendOutput('https-redirect');
       else this.#answer('invalid-request');
     } else if (reason !== undefined) this.#answer(reason);
@@ -368,7 +369,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     } else this.#answer(reason);
   }
 
-  #answer(reason: ErrorReason): void {
+  #answer(reason: ErrorReason | 'redirect'): void {
     this.#request?.cancel();
     this.#request = undefined;
     this.#current.writeAnswer(reason, false);

@@ -1,10 +1,23 @@
+import type { REDIRECT_STATUSES } from '@weir/model/data-plane';
 import { asciiBytes, type ByteWriter } from './byte-writer.ts';
 
-/** The status codes of redirects. 307 and 308 let the client repeat the method and the body; 301 and 308 may be cached. */
-export type RedirectStatus = 301 | 302 | 307 | 308;
+/**
+ * The status codes of redirects. 307 and 308 let the client repeat the method and the body, 303 makes a GET of the request; 301 and
+ * 308 may be cached.
+ */
+export type RedirectStatus = (typeof REDIRECT_STATUSES)[number];
 
-export interface Redirect {
+/** What all redirects have besides Location. */
+export interface RedirectAnswer {
   readonly status: RedirectStatus;
+  /** The current time as Date wants it. */
+  readonly dateText: Uint8Array;
+  readonly closes: boolean;
+  /** 0 if the client sent HTTP/1.0, 1 for HTTP/1.1. */
+  readonly clientMinorVersion: number;
+}
+
+export interface Redirect extends RedirectAnswer {
   readonly scheme: 'http' | 'https';
   /** The host without a port; an IPv6 address in brackets. */
   readonly host: Uint8Array;
@@ -14,16 +27,12 @@ export interface Redirect {
   readonly target: Uint8Array;
   readonly targetStart: number;
   readonly targetEnd: number;
-  /** The current time as Date wants it. */
-  readonly dateText: Uint8Array;
-  readonly closes: boolean;
-  /** 0 if the client sent HTTP/1.0, 1 for HTTP/1.1. */
-  readonly clientMinorVersion: number;
 }
 
 const HEAD_STARTS: Readonly<Record<RedirectStatus, Uint8Array>> = {
   301: headStart('301 Moved Permanently'),
   302: headStart('302 Found'),
+  303: headStart('303 See Other'),
   307: headStart('307 Temporary Redirect'),
   308: headStart('308 Permanent Redirect'),
 };
@@ -57,11 +66,23 @@ export function writeRedirect(writer: ByteWriter, redirect: Redirect): number {
   // Without the slash, a target could become a part of the host: `shop.example` and `.attacker.example`.
   if (target[targetStart] !== SLASH || targetStart === targetEnd) writer.byte(SLASH);
   writeVisible(writer, target, { start: targetStart, end: targetEnd });
+  return writeEnd(writer, redirect);
+}
+
+/** The same for a complete URI, as `locationFor` returns it. */
+export function writeRedirectTo(writer: ByteWriter, location: string, answer: RedirectAnswer): number {
+  const bytes = Buffer.from(location, 'latin1');
+  writer.bytes(HEAD_STARTS[answer.status]);
+  writeVisible(writer, bytes, { start: 0, end: bytes.length });
+  return writeEnd(writer, answer);
+}
+
+function writeEnd(writer: ByteWriter, { dateText, closes, clientMinorVersion }: RedirectAnswer): number {
   writer.bytes(DATE_PREFIX);
-  writer.bytes(redirect.dateText);
-  if (redirect.closes) writer.bytes(CLOSE_HEAD_END);
+  writer.bytes(dateText);
+  if (closes) writer.bytes(CLOSE_HEAD_END);
   // RFC 9112 §9.3: a connection of HTTP/1.0 stays open only if the answer says so.
-  else writer.bytes(redirect.clientMinorVersion === 0 ? KEEP_ALIVE_HEAD_END : HEAD_END);
+  else writer.bytes(clientMinorVersion === 0 ? KEEP_ALIVE_HEAD_END : HEAD_END);
   return writer.at;
 }
 

@@ -10,7 +10,7 @@ import {
   type ErrorReason,
   writeErrorAnswer,
 } from '../../../src/http/passes/error-answer.ts';
-import { type Redirect, writeRedirect } from '../../../src/http/passes/redirect.ts';
+import { type Redirect, writeRedirect, writeRedirectTo } from '../../../src/http/passes/redirect.ts';
 import { DATE_TEXT, fieldPairs, headBytes, parseRequest, parseResponse } from './heads.ts';
 
 const REASONS = Object.keys(ERROR_REASONS) as readonly ErrorReason[];
@@ -249,6 +249,17 @@ describe('redirects', () => {
   };
   const location = (options: Partial<Redirect>): string | undefined =>
     parseAnswer(redirect(options)).fields.get('location');
+
+  test('a redirect to a complete URI, whose bytes cannot end the line', () => {
+    const writer = new ByteWriter(new Uint8Array(2_000));
+    const end = { dateText: DATE_TEXT, closes: true, clientMinorVersion: 1 };
+    writeRedirectTo(writer, 'http://shop.example/a\r\nb\u00e9 c?d', { status: 303, ...end });
+    assert.equal(
+      Buffer.from(writer.memory.subarray(0, writer.at)).toString(),
+      'HTTP/1.1 303 See Other\r\nContent-Length: 0\r\nLocation: http://shop.example/a%0D%0Ab%E9%20c?d\r\n' +
+        'Date: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: close\r\n\r\n',
+    );
+  });
 
   test('a redirect to https', () => {
     assert.equal(
