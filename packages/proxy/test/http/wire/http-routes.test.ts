@@ -10,6 +10,7 @@ import { eventually } from '@weir/testkit';
 import { type Fleet, startFleet, waitForTable } from '../../fixtures/fleet.ts';
 import { type Backend, matchOf, type Received, routeEntry, startBackend } from '../../fixtures/http-routes.ts';
 import { PORT } from '../../fixtures/listen-address.ts';
+import { ALL_REQUESTS, type LogLine } from '../../fixtures/logged-requests.ts';
 import { SEEDED_WORKER } from '../../fixtures/seeded-worker.ts';
 import { startServing } from '../../fixtures/services.ts';
 import { type TestService, uidOf } from '../../fixtures/tables.ts';
@@ -70,7 +71,7 @@ for (const [version, startClient] of [['HTTP/1.1', overHttp1] as const, ['HTTP/2
       context: TestContext,
       routes: readonly HttpRouteEntry[],
       more: (backends: { readonly web: Backend; readonly canary: Backend }) => readonly TestService[] = () => [],
-    ): Promise<{ readonly fleet: Fleet; readonly ask: Ask }> {
+    ): Promise<{ readonly fleet: Fleet; readonly ask: Ask; readonly log: () => readonly LogLine[] }> {
       const fleet = await startFleet({ workerEntry: SEEDED_WORKER });
       const web = await startBackend('web');
       const canary = await startBackend('canary');
@@ -80,8 +81,18 @@ for (const [version, startClient] of [['HTTP/1.1', overHttp1] as const, ['HTTP/2
         await canary[Symbol.asyncDispose]();
       });
       fleet.route(...routes);
-      await startServing(fleet, web.service(), canary.service(), ...more({ web, canary }));
-      return { fleet, ask: startClient(context, fleet) };
+      await fleet.serve(web.service(), canary.service(), ...more({ web, canary }));
+      let logged = '';
+      const write = async (bytes: Uint8Array): Promise<void> => {
+        logged += Buffer.from(bytes).toString();
+      };
+      await (await fleet.proxy({ accessLogOutput: { write } })).ready;
+      const log = (): readonly LogLine[] =>
+        logged
+          .split('\n')
+          .slice(0, -1)
+          .map((line) => JSON.parse(line) as LogLine);
+      return { fleet, ask: startClient(context, fleet), log };
     }
 
     test('divides 1,000 requests among its backends by weight', async (context) => {
@@ -207,7 +218,7 @@ for (const [version, startClient] of [['HTTP/1.1', overHttp1] as const, ['HTTP/2
           { [to]: 1 },
           { matches: [matchOf(path)], filters: [{ ...redirect, ...filter } as HttpFilter] },
         );
-      const { ask, fleet } = await serve(
+      const { ask, fleet, log } = await serve(
         context,
         [
           on('/secure', { scheme: 'https', status: 301 } as object),
@@ -217,7 +228,7 @@ for (const [version, startClient] of [['HTTP/1.1', overHttp1] as const, ['HTTP/2
           on('/same', {}),
           routeEntry('rest', { web: 1 }),
         ],
-        ({ web }) => [{ ...web.service({ endpoints: [] }), name: 'empty' }],
+        ({ web }) => [{ ...web.service({ endpoints: [], settings: { accessLog: ALL_REQUESTS } }), name: 'empty' }],
       );
       const cases: readonly (readonly [string, number, string])[] = [
         ['/secure/a?b=c', 301, 'https://shop.example/secure/a?b=c'],
@@ -239,6 +250,10 @@ for (const [version, startClient] of [['HTTP/1.1', overHttp1] as const, ['HTTP/2
       await eventually(async () => {
         const { empty, web } = await fleet.usage();
         assert.deepEqual([empty?.requests, web?.requests], [cases.length + 1, 2]);
+        assert.deepEqual(
+          log().map(({ status, reason, endpoint }) => [status, reason, endpoint]),
+          [...cases.map(([, status]) => status), 302].map((status) => [status, 'redirect', null]),
+        );
       });
     });
 
