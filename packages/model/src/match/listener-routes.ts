@@ -10,6 +10,7 @@ import { compileRouter, findRoute, patchRouter, type Router, usesPath } from '..
 import type { ListenerEntry } from '../table/entry.ts';
 import { findHost } from './hosts.ts';
 import {
+  type BackendTarget,
   backendHttpRoute,
   type ListenerHttpRoute,
   NO_BACKEND,
@@ -118,15 +119,15 @@ export class ListenerRoutes implements PathUse {
 
   /**
    * Returns the route that gets an HTTP request; undefined if no HTTP route matches the request. `random` returns numbers in [0, 1), which
-   * choose among backends.
+   * choose among backends. `chosen` is what an earlier call has chosen for the same request; undefined if there was none.
    */
-  findByRequest(request: RoutedRequest, random: () => number): RouteOfRequest | undefined {
+  findByRequest(request: RoutedRequest, random: () => number, chosen?: RouteKey): RouteOfRequest | undefined {
     const match = findRoute(this.#compiledRouter(), request);
     if (match === undefined) return undefined;
     // `#compiledRouter` and `#patchRouter` add only routes of this kind.
     const found = match.route as ListenerHttpRoute;
     if (found.route !== undefined) return { route: this.#exclusive ?? found.route, match, target: found };
-    const target = chooseBackend(found.targets, random()) ?? NO_BACKEND;
+    const target = targetWithKey(found, chosen) ?? chooseBackend(found.targets, random()) ?? NO_BACKEND;
     return { route: this.#backendRoute(target.key, found.tenant), match, target };
   }
 
@@ -219,6 +220,11 @@ export class ListenerRoutes implements PathUse {
 /** Whether requests are routed to the Service. A Service without hosts must never get the requests of other Services on a shared port. */
 function getsRequests(route: Route): boolean {
   return relaysHttp(route) && !isBackend(route) && (route.listener.shared !== true || route.settings.hosts.length > 0);
+}
+
+/** Returns the target with this key, if it still gets requests. */
+function targetWithKey({ targets }: ListenerHttpRoute, key: RouteKey | undefined): BackendTarget | undefined {
+  return key === undefined ? undefined : targets.find((target) => target.key === key && target.weight > 0);
 }
 
 function byKey(a: Route, b: Route): number {

@@ -37,8 +37,8 @@ export class HttpSession
   /** Bytes of the next request that arrived before the response was complete. At most one read. */
   #nextRequest: Uint8Array | undefined;
   #hasClientEnded = false;
-  /** Whether a request on this connection was answered. */
-  #isKept = false;
+  /** Whether no request on this connection was answered yet. */
+  isFirstRequest = true;
   /** The answer of the proxy to a request without a body, sent at the end of the request, so that the connection stays open. */
   #answerAtEnd: ErrorReason | 'redirect' | undefined;
   /** The first bytes of the connection, if they are too few to tell HTTP/2 from HTTP/1.1. */
@@ -107,7 +107,7 @@ export class HttpSession
 
   onWorkerDrain(): void {
     // The first request of a connection is answered, because clients do not expect that a new connection ends.
-    if (this.isEnded || !this.#isKept || this.#phase !== 'head' || this.#reader.isInHead) return;
+    if (this.isEnded || this.isFirstRequest || this.#phase !== 'head' || this.#reader.isInHead) return;
     if (this.isWaiting || this.isPaced) return;
     const { drainIdleMs } = this.context;
     if (drainIdleMs === 0) this.#linger();
@@ -176,7 +176,7 @@ export class HttpSession
   }
 
   onHead(head: RequestHeadParser): 'body' {
-    const routed = this.options.router.route(head, this.info.tls === undefined ? undefined : this.upstream);
+    const routed = this.options.router.route(head, this);
     if (typeof routed !== 'string') routed.refusal = this.#moveIfAdmitted(routed.upstream, head);
     this.countConnection();
     this.#phase = 'body';
@@ -212,7 +212,7 @@ export class HttpSession
   /** Whether the next bytes are the first of the connection, and may be those of HTTP/2. */
   #mayStartHttp2(): boolean {
     // RFC 9113 §3.2: over TLS, a client speaks HTTP/2 only if ALPN has chosen `h2`.
-    return this.info.tls === undefined && !this.#isKept && this.#phase === 'head' && !this.#reader.isInHead;
+    return this.info.tls === undefined && this.isFirstRequest && this.#phase === 'head' && !this.#reader.isInHead;
   }
 
   /** Counts bytes of a message once its head is complete, because the Service is not known before. */
@@ -336,7 +336,7 @@ export class HttpSession
 
   #startNextRequest(): void {
     this.#phase = 'head';
-    this.#isKept = true;
+    this.isFirstRequest = false;
     this.#reader.next(METHOD.other);
     this.timeouts.endRequest();
     if (this.isPaced) this.timeouts.startIdle();

@@ -20,6 +20,7 @@ import {
   rewriteRequest,
   terminatingTlsPort,
 } from '@weir/model/data-plane';
+import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { UpstreamRegistry } from '../upstream/upstream-registry.ts';
 import { FIELD, type HeadFields } from './h1/head-fields.ts';
@@ -52,6 +53,14 @@ export interface RouteRedirect {
   readonly target: RequestTarget;
 }
 
+/** The connection that carries a request. */
+export interface RoutedConnection {
+  readonly upstream: Upstream;
+  readonly info: Pick<DownstreamInfo, 'tls'>;
+  /** Whether the request is the first one, so that the listener may have routed it to `upstream`. */
+  readonly isFirstRequest: boolean;
+}
+
 export interface RequestRouterOptions {
   readonly listener: ListenerKey;
   readonly matcher: Matcher;
@@ -74,10 +83,10 @@ export class RequestRouter {
   }
 
   /**
-   * Returns where a request goes, or why it is refused. The result is valid until the next call. `connection` is the
-   * upstream that the TLS handshake has chosen; undefined for a connection without TLS.
+   * Returns where a request goes, or why it is refused. The result is valid until the next call. `from` is undefined while
+   * the listener routes the first request of a connection without TLS.
    */
-  route(head: RequestHead, connection: Upstream | undefined): RoutedTo | ErrorReason {
+  route(head: RequestHead, from: RoutedConnection | undefined): RoutedTo | ErrorReason {
     const { listener, matcher, upstreams, random } = this.#options;
     const routes = matcher.listeners.get(listener);
     if (routes === undefined) return 'no-route';
@@ -86,12 +95,15 @@ export class RequestRouter {
     const host = hostOf(head);
     const target = requestTargetOf(head, host, routes);
     if (typeof target === 'string') return target;
-    const found = routes.findByRequest(requested.with(head, target), random);
+    const isTls = from?.info.tls !== undefined;
+    // The server name of TLS chooses without weights.
+    const chosen = !isTls && from?.isFirstRequest === true ? from.upstream.route.key : undefined;
+    const found = routes.findByRequest(requested.with(head, target), random, chosen);
     const route = found?.route;
-    if (connection !== undefined && !this.#belongsTo(connection, target, route)) return 'misdirected-request';
+    if (isTls && !this.#belongsTo(from.upstream, target, route)) return 'misdirected-request';
     if (found === undefined) return 'no-route';
     if (route === undefined) return 'no-backend';
-    if ((connection === undefined) !== (terminatingTlsPort(route) === undefined)) return 'no-route';
+    if (isTls !== (terminatingTlsPort(route) !== undefined)) return 'no-route';
     const upstream = this.#upstreamOf(route, found.target);
     return changed(upstream, head, { host, target, match: found.match, timeoutMs: found.target.timeoutMs });
   }

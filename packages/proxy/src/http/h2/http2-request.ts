@@ -70,7 +70,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#stream = stream;
     this.#options = options;
     this.#pacer = owner;
-    this.upstream = owner.ownUpstream;
+    this.upstream = owner.upstream;
     this.peer = owner.peer;
     this.counters = options.counters;
     this.#current = new CurrentRequest(this);
@@ -118,7 +118,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     // The reset follows. An endpoint would cost far more than the rest of such a request.
     else if (this.#stream.isResetAhead) output.at = 0;
     else {
-      const client = this.#owner.connectionInfo.client;
+      const client = this.#owner.info.client;
       this.#request = new EndpointRequest(this, { context: this.context, upstream: this.upstream, client });
       this.#request.cookieEndpoint = this.#current.cookieEndpoint;
       if (this.logged !== undefined) this.logged.request = this.#request;
@@ -130,11 +130,11 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
 
   /** Finds the upstream of the request, and admits the request to another Service than that of the connection. */
   #route(head: DecodedHead): RoutedTo | ErrorReason {
-    const { ownUpstream, connectionInfo } = this.#owner;
+    const { upstream: ownUpstream, info } = this.#owner;
     const { router, admitTo } = this.#options;
-    const routed = router.route(head, connectionInfo.tls === undefined ? undefined : ownUpstream);
+    const routed = router.route(head, this.#owner);
     if (typeof routed === 'string' || routed.upstream === ownUpstream) return routed;
-    const admission = admitTo(routed.upstream, connectionInfo, this.admission);
+    const admission = admitTo(routed.upstream, info, this.admission);
     if (typeof admission === 'string') {
       routed.refusal = admission;
       return routed;

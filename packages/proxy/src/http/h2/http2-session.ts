@@ -7,7 +7,6 @@ import type { DownstreamInfo } from '../../relay/downstream-info.ts';
 import type { Session } from '../../relay/session.ts';
 import { ticksFor } from '../../relay/timeout-wheel.ts';
 import type { TcpStream } from '../../transport/tcp-transport.ts';
-import type { Upstream } from '../../upstream/upstream.ts';
 import type { RequestHeadRefusal } from '../h1/refusals.ts';
 import { HttpConnection } from '../http-connection.ts';
 import type { HttpConnectionOptions } from '../http-connection-options.ts';
@@ -50,13 +49,8 @@ export class Http2Session
     if (info.http2 !== undefined) info.http2.moveTo({ sink: this, handler: this });
   }
 
-  /** The upstream of the connection: that of the server name, or of the listener. */
-  get ownUpstream(): Upstream {
-    return this.upstream;
-  }
-
-  get connectionInfo(): DownstreamInfo {
-    return this.info;
+  get isFirstRequest(): boolean {
+    return this.#requestCount === 0;
   }
 
   protected override onAccepted(): void {

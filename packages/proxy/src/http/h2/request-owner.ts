@@ -21,8 +21,10 @@ export interface ResponsePacer {
 export interface Http2RequestOwner extends Pick<HttpConnection, 'startLog'>, ResponsePacer {
   readonly connection: Http2Connection;
   readonly peer: ForwardedPeer;
-  readonly ownUpstream: Upstream;
-  readonly connectionInfo: DownstreamInfo;
+  /** The upstream of the connection: that of the server name, of the listener, or of the first request. */
+  readonly upstream: Upstream;
+  readonly info: DownstreamInfo;
+  readonly isFirstRequest: boolean;
   /** Milliseconds of the clock that measures requests. */
   readonly now: number;
   currentWindow(): Window;

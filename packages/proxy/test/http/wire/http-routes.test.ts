@@ -142,6 +142,17 @@ for (const [version, startClient] of [['HTTP/1.1', overHttp1] as const, ['HTTP/2
       assert.equal((await ask()).status, 500);
     });
 
+    test('chooses once for the first request of a connection', async (context) => {
+      const { fleet } = await serve(context, [routeEntry('r', { web: 1, closed: 1 })], ({ web }) => [
+        { ...web.service({ settings: { sourceRanges: ['192.0.2.0/24'] } }), name: 'closed' },
+      ]);
+      let forbidden = 0;
+      for (let opened = 0; opened < 200; opened += 1)
+        if ((await startClient(context, fleet)()).status === 403) forbidden += 1;
+      // Five standard deviations around half. Two choices would refuse three quarters.
+      assert.ok(Math.abs(forbidden - 100) < 36, `${forbidden} of 200`);
+    });
+
     test('gets requests by exact path, method, header and query', async (context) => {
       const to = (name: string): Record<string, number> => ({ [name]: 1 });
       const { ask } = await serve(context, [
