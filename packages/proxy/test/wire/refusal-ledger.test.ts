@@ -20,6 +20,7 @@ const REASONS_WITHOUT_CASE: Readonly<Record<string, string>> = {
   overloaded: 'needs endpoints with many open requests: see http/endpoint-connections.test.ts',
   'no-descriptors': 'needs a process with few descriptors: see wire/descriptor-exhaustion.test.ts',
   'retry-limit': 'needs many failed requests before: see http/retries.test.ts',
+  'no-backend': 'needs an HTTP route: see http/wire/http-routes.test.ts',
   'bad-request': 'counts for no Service, because no Service was found',
   'no-route': 'counts for no Service, because no Service was found',
   'misdirected-request': 'counts for no Service, because no Service was found',
