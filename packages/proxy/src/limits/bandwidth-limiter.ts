@@ -48,17 +48,17 @@ export class BandwidthLimiter {
    * are set and removed while connections are open.
    */
   get isLimited(): boolean {
-    return this.#tenant.bitsPerSecond !== Infinity || this.#serviceBitsPerSecond !== Infinity;
+    return this.#tenant.bitsPerSecond !== Infinity || (this.#service?.bitsPerSecond ?? Infinity) !== Infinity;
   }
 
   /** Whether the limit of the Service or of its tenant is 0. If so, no byte may pass until the limit is raised. */
   get isBlocked(): boolean {
-    return this.#serviceBitsPerSecond === 0 || this.#tenant.bitsPerSecond === 0;
+    return this.#service?.bitsPerSecond === 0 || this.#tenant.bitsPerSecond === 0;
   }
 
   /** The maximum size of one read of a stream. Infinity if there is no limit. */
   get quantumBytes(): number {
-    return Math.max(MIN_QUANTUM_BYTES, Math.floor(this.#bytesPerSecond * QUANTUM_SECONDS));
+    return Math.max(MIN_QUANTUM_BYTES, Math.floor(this.#bytesPerSecond() * QUANTUM_SECONDS));
   }
 
   /**
@@ -68,7 +68,8 @@ export class BandwidthLimiter {
    */
   defer(bytes: number): boolean {
     this.#unchargedBytes += bytes;
-    return this.#unchargedBytes >= this.#maxUnchargedBytes || this.#hasWaiters;
+    const maxBytes = Math.min(MAX_UNCHARGED_BYTES, this.#bytesPerSecond() * MAX_UNCHARGED_SECONDS);
+    return this.#unchargedBytes >= maxBytes || this.#hasWaiters();
   }
 
   chargeDeferred(now: bigint): void {
@@ -106,24 +107,18 @@ export class BandwidthLimiter {
     if (!this.isLimited) return true;
     const now = this.now();
     if (this.#service?.isOverdrawn(now) === true || this.#tenant.isOverdrawn(now)) return false;
-    if (this.#hasWaiters && (now / DATAGRAM_SHARE_PERIOD_NS) % 2n === 0n) return false;
+    if (this.#hasWaiters() && (now / DATAGRAM_SHARE_PERIOD_NS) % 2n === 0n) return false;
     this.charge(bytes, now);
     return true;
   }
 
-  get #maxUnchargedBytes(): number {
-    return Math.min(MAX_UNCHARGED_BYTES, this.#bytesPerSecond * MAX_UNCHARGED_SECONDS);
+  // Methods, because V8 looks up a private getter at each use.
+
+  #bytesPerSecond(): number {
+    return Math.min(this.#service?.bitsPerSecond ?? Infinity, this.#tenant.bitsPerSecond) / 8;
   }
 
-  get #bytesPerSecond(): number {
-    return Math.min(this.#serviceBitsPerSecond, this.#tenant.bitsPerSecond) / 8;
-  }
-
-  get #serviceBitsPerSecond(): number {
-    return this.#service === undefined ? Number.POSITIVE_INFINITY : this.#service.bitsPerSecond;
-  }
-
-  get #hasWaiters(): boolean {
+  #hasWaiters(): boolean {
     return this.#tenant.hasWaiters || this.#service?.hasWaiters === true;
   }
 }

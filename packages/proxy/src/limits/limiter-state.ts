@@ -126,6 +126,15 @@ export class LimiterState {
     return this.#doubles[this.#rowOffset(row) + field] as number;
   }
 
+  /** Returns where `limitAt` finds a limit. The index stays the same when the memory grows. */
+  limitIndex(row: number, field: number): number {
+    return this.#rowOffset(row) + field;
+  }
+
+  limitAt(index: number): number {
+    return this.#doubles[index] as number;
+  }
+
   setLimit(row: number, field: number, value: number): void {
     this.#doubles[this.#rowOffset(row) + field] = value;
   }

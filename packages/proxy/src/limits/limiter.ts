@@ -61,6 +61,8 @@ export class Limiter {
   readonly workerSlot: number;
   /** By `CountRate`. These objects and the counters are created when they are first used, because most rows have no limits. */
   readonly #uses: (RateUse | undefined)[] = [];
+  readonly #inBitsIndex: number;
+  readonly #outBitsIndex: number;
   #counters: Float64Array | undefined;
 
   constructor(state: LimiterState, { row, workerSlot }: { readonly row: number; readonly workerSlot: number }) {
@@ -68,6 +70,8 @@ export class Limiter {
     this.state = state;
     this.row = row;
     this.workerSlot = workerSlot;
+    this.#inBitsIndex = state.limitIndex(row, IN_BITS_PER_SECOND_FIELD);
+    this.#outBitsIndex = state.limitIndex(row, OUT_BITS_PER_SECOND_FIELD);
   }
 
   /**
@@ -197,14 +201,13 @@ export class Limiter {
 
   /** Returns the bandwidth limit of this direction. Infinity if there is no limit. */
   bitsPerSecond(direction: Direction): number {
-    return this.state.limit(this.row, direction === 'out' ? OUT_BITS_PER_SECOND_FIELD : IN_BITS_PER_SECOND_FIELD);
+    return this.state.limitAt(direction === 'out' ? this.#outBitsIndex : this.#inBitsIndex);
   }
 
   /** Whether the bytes of a direction are limited. */
   get limitsBandwidth(): boolean {
-    return (
-      this.bitsPerSecond('in') !== Number.POSITIVE_INFINITY || this.bitsPerSecond('out') !== Number.POSITIVE_INFINITY
-    );
+    const { state } = this;
+    return state.limitAt(this.#inBitsIndex) !== Infinity || state.limitAt(this.#outBitsIndex) !== Infinity;
   }
 
   /**
