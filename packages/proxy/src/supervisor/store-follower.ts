@@ -28,12 +28,16 @@ export interface StoreFollowerOptions extends Pick<FollowTableOptions, 'onTable'
  */
 export async function followStore(options: StoreFollowerOptions): Promise<void> {
   const { store, clock, log, suspensions, onSuspensions, onTable, onChanges, onAway, signal } = options;
-  const awayHandlers = (what: string) => ({
+  const connectionHandlers = (what: string) => ({
     onAway(error: Error): void {
       log.warn({ what, reason: errorMessage(error) }, 'failed to read from the store; serving the last known state');
       onAway();
     },
     onBack: (): void => log.info({ what }, 'reading from the store again'),
+    onReady: (listener: () => void) =>
+      store.onConnectionChange((state) => {
+        if (state === 'ready') listener();
+      }),
   });
   await Promise.all([
     followTable(store.table, {
@@ -46,14 +50,14 @@ export async function followStore(options: StoreFollowerOptions): Promise<void> 
           { entries: ids.length },
           'cannot decode table entries of a newer version; keeping the previous entries',
         ),
-      ...awayHandlers('table'),
+      ...connectionHandlers('table'),
     }),
     followSuspensions(store.suspensions, {
       signal,
       clock,
       from: suspensions,
       onSuspensions: (list, sequence) => onSuspensions({ cutoffs: list, sequence }),
-      ...awayHandlers('cut-offs'),
+      ...connectionHandlers('cut-offs'),
     }),
   ]);
 }

@@ -2,7 +2,7 @@ import { isInForce, type Suspension } from '@weir/model/data-plane';
 import { type Clock, systemClock, type Timer } from '@weir/runtime';
 import type { SuspensionState, SuspensionStore } from '../contract.ts';
 import type { StoreError } from '../errors.ts';
-import { retryUntilAborted } from './retry-until-aborted.ts';
+import { retryUntilAborted, type SubscribeToReady } from './retry-until-aborted.ts';
 
 export interface KnownSuspensions {
   readonly cutoffs: readonly Suspension[];
@@ -27,6 +27,7 @@ export interface FollowSuspensionsOptions {
   /** Called once per outage, when the store becomes unreachable. The known suspensions stay in force. */
   readonly onAway?: (error: StoreError) => void;
   readonly onBack?: () => void;
+  readonly onReady?: SubscribeToReady;
   readonly clock?: Clock;
   readonly random?: () => number;
 }
@@ -74,13 +75,16 @@ export async function followSuspensions(store: SuspensionStore, options: FollowS
     );
   };
 
-  const following = retryUntilAborted({ signal, clock, random, onAway, onBack }, async (markAlive) => {
-    for await (const state of store.watch(signal)) {
-      markAlive();
-      known = mergeSuspensions(known, state, clock.now() - KEEP_EXPIRED_MS);
-      report();
-    }
-  });
+  const following = retryUntilAborted(
+    { signal, clock, random, onAway, onBack, onReady: options.onReady },
+    async (markAlive) => {
+      for await (const state of store.watch(signal)) {
+        markAlive();
+        known = mergeSuspensions(known, state, clock.now() - KEEP_EXPIRED_MS);
+        report();
+      }
+    },
+  );
   try {
     // Suspensions of the state file may have ended since they were written.
     report();

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '@weir/runtime';
 import type { Revision, TableSnapshot, TableStore } from '../contract.ts';
 import { StoreError } from '../errors.ts';
 import { isNext, isSamePosition } from '../position.ts';
-import { retryUntilAborted } from './retry-until-aborted.ts';
+import { retryUntilAborted, type SubscribeToReady } from './retry-until-aborted.ts';
 
 export interface FollowTableOptions {
   readonly signal: AbortSignal;
@@ -18,6 +18,7 @@ export interface FollowTableOptions {
   /** Called once per outage, when the store becomes unreachable or holds no complete table. The last table stays in use. */
   readonly onAway?: (error: StoreError) => void;
   readonly onBack?: () => void;
+  readonly onReady?: SubscribeToReady;
   /** Called with the ids of entries that cannot be read. The previous entries with these ids stay in use. */
   readonly onUnreadable?: (ids: readonly string[], position: TablePosition) => void;
   readonly clock?: Clock;
@@ -52,7 +53,7 @@ export async function followTable(store: TableStore, options: FollowTableOptions
     if (ids.length > 0) onUnreadable?.(ids, position);
   };
 
-  await retryUntilAborted({ signal, clock, random, onAway, onBack }, async (markAlive) => {
+  await retryUntilAborted({ signal, clock, random, onAway, onBack, onReady: options.onReady }, async (markAlive) => {
     try {
       if (state.cursor === undefined) {
         const snapshot = await store.read();

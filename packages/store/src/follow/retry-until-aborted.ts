@@ -9,7 +9,14 @@ export interface RetryOptions {
   /** Called once per outage, when the store becomes unreachable. */
   readonly onAway?: ((error: StoreError) => void) | undefined;
   readonly onBack?: (() => void) | undefined;
+  readonly onReady?: SubscribeToReady | undefined;
 }
+
+/**
+ * Calls `listener` each time the connection to the store is established; returns a function that removes the listener. With this
+ * function, a follower reads the store again as soon as the store is reachable. Without it, the follower notices after its next delay.
+ */
+export type SubscribeToReady = (listener: () => void) => () => void;
 
 const RETRY_BACKOFF = { minMs: 50, maxMs: 1_000 };
 /**
@@ -19,11 +26,11 @@ const RETRY_BACKOFF = { minMs: 50, maxMs: 1_000 };
 const MIN_GAP_INTERVAL_MS = 1_000;
 
 /**
- * Repeats `attempt` until `signal` aborts, with exponential backoff after failures. `attempt` must call `markAlive` when the store has
+ * Repeats `attempt` until `signal` aborts, with exponential backoff after failures that ends early at `onReady`. `attempt` must call `markAlive` when the store has
  * responded. Rejects with an error of `attempt` that is not a `StoreError`.
  */
 export async function retryUntilAborted(
-  { signal, clock, random, onAway, onBack }: RetryOptions,
+  { signal, clock, random, onAway, onBack, onReady }: RetryOptions,
   attempt: (markAlive: () => void) => Promise<void>,
 ): Promise<void> {
   let failures = 0;
@@ -50,6 +57,10 @@ export async function retryUntilAborted(
         onAway?.(error);
       }
     }
-    await wait(clock, backoffMs(failures, { ...RETRY_BACKOFF, random }), signal).catch(() => undefined);
+    const delayMs = backoffMs(failures, { ...RETRY_BACKOFF, random });
+    const ready = new AbortController();
+    const unsubscribe = onReady?.(() => ready.abort());
+    await wait(clock, delayMs, AbortSignal.any([signal, ready.signal])).catch(() => undefined);
+    unsubscribe?.();
   }
 }

@@ -56,6 +56,19 @@ describe('followSuspensions', () => {
     assert.deepEqual(follower.away, ['away', 'back']);
   });
 
+  test('reads a store that is reachable again without waiting for the next retry', async (t) => {
+    const store = new MemoryStore();
+    const follower = follow(t, store, {
+      onReady: (listener) => store.onConnectionChange((state) => state === 'ready' && listener()),
+    });
+    await follower.settled();
+    store.faults.goAway();
+    await follower.clock.advance(60_000);
+    store.faults.comeBack();
+    await follower.settled();
+    assert.deepEqual(follower.away, ['away', 'back']);
+  });
+
   test('keeps suspensions when the store falls back to an older copy, whatever another process then writes', async (t) => {
     const store = new MemoryStore();
     await store.suspensions.put(suspension('a'));
