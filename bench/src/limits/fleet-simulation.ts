@@ -201,8 +201,8 @@ class Simulation {
       const endedMs = now - atSecond * 1_000;
       if (endedMs === 0) proxy.isDown = true;
       const isBack = now === backAtSecond * 1_000;
-      if (endedMs === (kind === 'drained' ? 0 : DEATH_NOTICE_MS) || isBack)
-        this.#content.members.delete(`${proxy.life}:${proxy.id}`);
+      const isReturned = proxy.isDown && endedMs === (kind === 'drained' ? 0 : DEATH_NOTICE_MS);
+      if (isReturned || isBack) this.#content.members.delete(`${proxy.life}:${proxy.id}`);
       if (isBack) {
         Object.assign(proxy, { isDown: false, life: proxy.life + 1, startedAt: now, sequence: 0, reply: undefined });
         for (const row of proxy.rows) Object.assign(row, newRow(row.tenant, row.index, this.#options.limit));
