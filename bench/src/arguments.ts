@@ -5,6 +5,7 @@ import { type FairnessOptions, parseFairnessArguments } from './fairness/options
 import { type HostileOptions, parseHostileArguments } from './hostile/options.ts';
 import { type L4Options, parseL4Arguments } from './l4/options.ts';
 import { type L7Options, parseL7Arguments } from './l7/options.ts';
+import { type LeasesOptions, parseLeasesArguments } from './leases/options.ts';
 import { type LimitsOptions, parseLimitsArguments } from './limits/options.ts';
 import { type PropagationOptions, parsePropagationArguments } from './propagation/options.ts';
 import { parseSoakArguments, type SoakOptions } from './soak/options.ts';
@@ -22,10 +23,11 @@ export type Command =
   | { readonly kind: 'propagation'; readonly options: PropagationOptions }
   | { readonly kind: 'cutoff'; readonly options: CutoffOptions }
   | { readonly kind: 'limits'; readonly options: LimitsOptions }
+  | { readonly kind: 'leases'; readonly options: LeasesOptions }
   | { readonly kind: 'start'; readonly options: StartOptions }
   | { readonly kind: 'soak'; readonly options: SoakOptions };
 
-const BENCHMARK_NAMES = 'l4, l7, cost, fairness, hostile, control, propagation, cutoff, limits, start, soak';
+const BENCHMARK_NAMES = 'l4, l7, cost, fairness, hostile, control, propagation, cutoff, limits, leases, start, soak';
 
 export function parseArguments(args: readonly string[]): Command {
   try {
@@ -61,6 +63,8 @@ function parseCommand([name, ...options]: readonly string[]): Command {
       return parseCutoffArguments(options);
     case 'limits':
       return parseLimitsArguments(options);
+    case 'leases':
+      return parseLeasesArguments(options);
     case 'start':
       return parseStartArguments(options);
     case 'soak':

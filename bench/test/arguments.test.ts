@@ -75,6 +75,14 @@ describe('parseArguments', () => {
     assert.deepEqual(command, { kind: 'limits', options: { subjects: ['weir', 'envoy'], seed: 3 } });
   });
 
+  test('applies defaults to leases, and parses its options', () => {
+    const defaults = { proxies: 1_000, tenants: 10_000, seconds: 60, rounds: 4 };
+    assert.deepEqual(parseArguments(['leases']), { kind: 'leases', options: defaults });
+    const command = parseArguments(['leases', '--proxies', '8', '--tenants=20', '--seconds', '30', '--rounds=1']);
+    const options = { proxies: 8, tenants: 20, seconds: 30, rounds: 1 };
+    assert.deepEqual(command, { kind: 'leases', options });
+  });
+
   test('parses the options of soak', () => {
     assert.deepEqual(parseArguments(['soak']), { kind: 'soak', options: { minutes: 10, seed: 1, workers: 2 } });
     const args = ['soak', '--minutes', '0.2', '--seed=7', '--workers', '4'];

@@ -25,5 +25,5 @@ export type { ProgramOrSet } from './programs/require-program.ts';
 export { programPath, requireProgram, type SkipOptions } from './programs/require-program.ts';
 export { type Redis, type RedisOptions, startRedis } from './redis/redis.ts';
 export { startRedisCluster } from './redis/redis-cluster.ts';
-export type { RedisGroup, RedisGroupOptions } from './redis/redis-group.ts';
+export { type RedisGroup, type RedisGroupOptions, sendRedisCommand } from './redis/redis-group.ts';
 export { startRedisSentinel } from './redis/redis-sentinel.ts';

@@ -13,6 +13,7 @@ import {
 import {
   exchangeLeases,
   type LeaseContent,
+  type LeaseExchange,
   type LeaseGrant,
   type LeaseRequest,
   MAX_LEASES_PER_EXCHANGE,
@@ -35,8 +36,23 @@ export interface SimulationOptions {
   /** The time of a call to the store and back. */
   readonly roundTripMs: number;
   readonly seed: number;
-  /** When a proxy dies, and when its successor starts. The share returns 3.5 s after the death. */
-  readonly deaths?: readonly { readonly proxy: number; readonly atSecond: number; readonly backAtSecond: number }[];
+  /** When proxies end, and when their successors start. */
+  readonly absences?: readonly Absence[];
+  /** The seconds at which the clients move, for `reachedAfterSeconds`. */
+  readonly moves?: readonly number[];
+  /** Called with each call to the store and the time of the call. */
+  onExchange?(exchange: LeaseExchange, atMs: number): void;
+}
+
+export interface Absence {
+  readonly proxy: number;
+  /**
+   * A killed proxy keeps its share for `DEATH_NOTICE_MS`, or until its successor starts. A drained proxy gives its share back at once, as
+   * if its last connection ended when the drain begins.
+   */
+  readonly kind: 'killed' | 'drained';
+  readonly atSecond: number;
+  readonly backAtSecond: number;
 }
 
 export interface SimulationResult {
@@ -48,8 +64,16 @@ export interface SimulationResult {
   readonly used: number;
   /** Admitted units in the busiest second, as a part of the limit. */
   readonly busiestSecond: number;
-  /** How often the shares of a tenant added up to more than the units that may be admitted in a second. */
+  /** The longest time from a move until a second begins in which 95 % of the limit are admitted; undefined without moves. */
+  readonly reachedAfterSeconds: number | undefined;
+  /**
+   * How often what the proxies of a tenant may be using added up to more than the units that may be admitted in a second. Does not count
+   * the `START_MS` after the start of a proxy.
+   */
   readonly violations: number;
+  /** The highest such sum in the `START_MS` after a proxy has started in a running fleet, as a part of these units. */
+  readonly highestAtStart: number;
+  /** Calls to the store, after the warm-up. */
   readonly callsPerSecond: number;
   /** The number of leases in these calls. */
   readonly leasesPerSecond: number;
@@ -57,11 +81,18 @@ export interface SimulationResult {
 
 const STEP_MS = 10;
 const TICK_MS = 50;
+/** A tenant has the whole limit in a second in which it admits this part of the limit. */
+const REACHED_PART = 0.95;
 /** Units are counted for these tenants only, to bound the memory. */
 const MAX_MEASURED_TENANTS = 100;
 /** The shares, windows and estimates settle before the first measured second. */
-const WARM_UP_MS = 5_000;
-const DEATH_NOTICE_MS = 3_500;
+export const WARM_UP_MS = 5_000;
+/** The time from the death of a proxy until the controller returns its share. */
+const DEATH_NOTICE_MS = 5_000;
+/** The store hears of each lease at least this often. */
+const MAX_EXCHANGE_INTERVAL_MS = 2_500;
+/** A proxy that starts uses a tenth of each limit until all other proxies have heard of it. */
+const START_MS = MAX_EXCHANGE_INTERVAL_MS;
 
 /** The lease of one tenant at one proxy. */
 interface Row {
@@ -70,14 +101,17 @@ interface Row {
   readonly limiter: RateLimiter;
   share: number;
   readonly window: DemandWindow;
-  demand: number;
+  claim: ShareClaim;
   offered: number;
   exchangedAt: number;
   /** In the last exchange. */
   reportedDemand: number;
   wanted: number;
+  /** From what `wanted` was computed. Saves most of the time of a simulation. */
+  wantedFor: { readonly demand: number; readonly grant: LeaseGrant | undefined };
   held: number;
-  grant: LeaseGrant;
+  /** Undefined before the first exchange. */
+  grant: LeaseGrant | undefined;
 }
 
 interface Proxy {
@@ -85,6 +119,7 @@ interface Proxy {
   readonly phase: number;
   readonly rows: Row[];
   life: number;
+  startedAt: number;
   sequence: number;
   isDown: boolean;
   /** Rows whose exchange has not been answered, and when and with which grants the answer arrives. */
@@ -108,6 +143,7 @@ class Simulation {
   #calls = 0;
   #leases = 0;
   #violations = 0;
+  #highestAtStart = 0;
 
   constructor(options: SimulationOptions) {
     this.#options = options;
@@ -121,16 +157,15 @@ class Simulation {
       phase: Math.floor(this.#random() * (TICK_MS / STEP_MS)) * STEP_MS,
       rows: [],
       life: 1,
+      startedAt: 0,
       sequence: 0,
       isDown: false,
       reply: undefined,
     }));
     this.#rowsByTenant = Array.from({ length: options.tenants }, (_, tenant) => {
-      const count = options.proxiesPerTenant;
-      const first = tenant * count;
-      return Array.from({ length: count }, (__, index) => {
-        const row = newRow(tenant, index);
-        this.#proxies[(first + index) % options.proxies]?.rows.push(row);
+      return Array.from({ length: options.proxiesPerTenant }, (__, index) => {
+        const row = newRow(tenant, index, options.limit);
+        this.#proxyOf(row)?.rows.push(row);
         return row;
       });
     });
@@ -146,32 +181,31 @@ class Simulation {
         for (const row of proxy.rows) this.#offer(row, now);
         if (now % TICK_MS === proxy.phase && proxy.reply === undefined) this.#tick(proxy, now);
       }
-      if (now % TICK_MS === 0) this.#countViolations();
+      if (now % TICK_MS === 0) this.#countViolations(now);
     }
+    const countedSeconds = seconds - WARM_UP_MS / 1_000;
     return {
       ...this.#measure(),
       violations: this.#violations,
-      callsPerSecond: this.#calls / seconds,
-      leasesPerSecond: this.#leases / seconds,
+      highestAtStart: this.#highestAtStart,
+      callsPerSecond: this.#calls / countedSeconds,
+      leasesPerSecond: this.#leases / countedSeconds,
     };
   }
 
   /** Ends and starts proxies, and declares ended proxies dead. */
   #changeProxies(now: number): void {
-    for (const { proxy: id, atSecond, backAtSecond } of this.#options.deaths ?? []) {
+    for (const { proxy: id, kind, atSecond, backAtSecond } of this.#options.absences ?? []) {
       const proxy = this.#proxies[id];
       if (proxy === undefined) continue;
-      if (now === atSecond * 1_000) {
-        proxy.isDown = true;
-        for (const row of proxy.rows) row.share = 0;
-      }
+      const endedMs = now - atSecond * 1_000;
+      if (endedMs === 0) proxy.isDown = true;
       const isBack = now === backAtSecond * 1_000;
-      if (now === atSecond * 1_000 + DEATH_NOTICE_MS || isBack) {
-        this.#content.members.delete(`${proxy.life}:${proxy.id}`);
-      }
+      const isReturned = proxy.isDown && endedMs === (kind === 'drained' ? 0 : DEATH_NOTICE_MS);
+      if (isReturned || isBack) this.#content.members.delete(`${proxy.life}:${proxy.id}`);
       if (isBack) {
-        Object.assign(proxy, { isDown: false, life: proxy.life + 1, sequence: 0, reply: undefined });
-        for (const row of proxy.rows) Object.assign(row, newRow(row.tenant, row.index));
+        Object.assign(proxy, { isDown: false, life: proxy.life + 1, startedAt: now, sequence: 0, reply: undefined });
+        for (const row of proxy.rows) Object.assign(row, newRow(row.tenant, row.index, this.#options.limit));
       }
     }
   }
@@ -193,59 +227,100 @@ class Simulation {
 
   /** Exchanges the leases that are due. Lowers a share before the exchange. */
   #tick(proxy: Proxy, now: number): void {
-    for (const row of proxy.rows) row.demand = row.window.add(now, row.offered);
-    const due = proxy.rows.filter((row) => isDue(row, { now, limit: this.#leasedUnits }));
+    const due = proxy.rows.filter((row) => this.#isDue(row, now));
     if (due.length === 0) return;
     const requests = due.map((row) => this.#request(row, now));
     const grants: LeaseGrant[] = [];
+    const isCounted = now >= WARM_UP_MS;
     for (let from = 0; from < due.length; from += MAX_LEASES_PER_EXCHANGE) {
       proxy.sequence += 1;
-      this.#calls += 1;
+      if (isCounted) this.#calls += 1;
       const call = { node: `${proxy.id}`, life: proxy.life, sequence: proxy.sequence, mayRaise: true };
-      const batch = requests.slice(from, from + MAX_LEASES_PER_EXCHANGE);
-      grants.push(...exchangeLeases(this.#content, { ...call, requests: batch }, now));
+      const exchange = { ...call, requests: requests.slice(from, from + MAX_LEASES_PER_EXCHANGE) };
+      this.#options.onExchange?.(exchange, now);
+      grants.push(...exchangeLeases(this.#content, exchange, now));
     }
-    this.#leases += due.length;
+    if (isCounted) this.#leases += due.length;
     proxy.reply = { at: now + this.#options.roundTripMs, rows: due, grants };
   }
 
+  /** Measures the demand, and reports whether the lease should be exchanged. */
+  #isDue(row: Row, now: number): boolean {
+    const demand = Math.ceil(row.window.add(now, row.offered));
+    row.claim = { demand, weight: 1, floor: 0, used: row.limiter.taken(now) };
+    const limit = this.#leasedUnits(row);
+    const { others, rank } = row.grant ?? { others: [], rank: 0 };
+    if (row.wantedFor.demand !== demand || row.wantedFor.grant !== row.grant) {
+      row.wanted = wantedShare({ limit, own: row.claim, others, rank });
+      row.wantedFor = { demand, grant: row.grant };
+    }
+    const interval = exchangeIntervalMs({
+      limit,
+      claims: [row.claim, ...others],
+      share: row.share,
+      wanted: row.wanted,
+      held: row.held,
+      hasDemandChanged: hasDemandChanged(demand, row.reportedDemand, limit),
+    });
+    // At multiples of the interval, so that the leases of a proxy are due together.
+    const intervalMs = Math.min(interval, MAX_EXCHANGE_INTERVAL_MS);
+    return Math.floor(now / intervalMs) > Math.floor(row.exchangedAt / intervalMs);
+  }
+
   #request(row: Row, now: number): LeaseRequest {
-    const limit = this.#leasedUnits;
-    const isNew = row.exchangedAt < 0;
-    const claim = claimOf(row, now);
-    const wanted = isNew ? unleasedShare(this.#options.limit) : wantedShare({ limit, own: claim, ...row.grant });
+    const { claim, wanted } = row;
     row.share = Math.min(row.share, wanted);
-    const held = Math.max(row.share, row.limiter.taken(now));
-    Object.assign(row, { reportedDemand: claim.demand, exchangedAt: now, wanted, held });
+    row.held = Math.max(row.share, claim.used);
+    row.exchangedAt = now;
+    row.reportedDemand = claim.demand;
     const owner = { kind: 'tenant', name: `t${row.tenant}` } as const;
-    return { owner, resource: 'newConnectionsPerSecond', limit, claim, held, wanted };
+    const limit = this.#leasedUnits(row);
+    return { owner, resource: 'newConnectionsPerSecond', limit, claim, held: row.held, wanted };
   }
 
   #receiveReply(proxy: Proxy, now: number): void {
     if (proxy.reply === undefined || proxy.reply.at > now) return;
     for (const [index, row] of proxy.reply.rows.entries()) {
-      row.grant = proxy.reply.grants[index] ?? row.grant;
-      row.share = row.grant.share;
-      row.limiter.setMeanRate(meanRate({ limit: this.#options.limit, others: row.grant.others }), now);
+      const grant = proxy.reply.grants[index];
+      if (grant === undefined) continue;
+      row.grant = grant;
+      row.share = grant.share;
+      row.limiter.setMeanRate(meanRate({ limit: this.#options.limit, others: grant.others }), now);
     }
     proxy.reply = undefined;
   }
 
-  #countViolations(): void {
+  /** Counts the tenants whose proxies may use more than `maxUnitsPerSecond` together: by their shares, or by units already admitted. */
+  #countViolations(now: number): void {
+    const { limit, proxiesPerTenant } = this.#options;
+    const max = maxUnitsPerSecond(limit, proxiesPerTenant);
     for (const rows of this.#rowsByTenant) {
       let sum = 0;
-      for (const { share } of rows) sum += share;
-      if (sum > this.#leasedUnits) this.#violations += 1;
+      let startedAt = 0;
+      for (const row of rows) {
+        const proxy = this.#proxyOf(row);
+        if (proxy === undefined || proxy.isDown) continue;
+        sum += Math.max(row.share, row.limiter.taken(now));
+        startedAt = Math.max(startedAt, proxy.startedAt);
+      }
+      if (now - startedAt >= START_MS) this.#violations += sum > max ? 1 : 0;
+      else if (startedAt > 0) this.#highestAtStart = Math.max(this.#highestAtStart, sum / max);
     }
   }
 
-  /** What all proxies of a tenant may admit in a second. */
-  get #leasedUnits(): number {
-    return maxUnitsPerSecond(this.#options.limit, this.#options.proxiesPerTenant);
+  #proxyOf({ tenant, index }: Pick<Row, 'tenant' | 'index'>): Proxy | undefined {
+    const { proxies, proxiesPerTenant } = this.#options;
+    return this.#proxies[(tenant * proxiesPerTenant + index) % proxies];
   }
 
-  #measure(): Pick<SimulationResult, 'worstError' | 'highestError' | 'used' | 'busiestSecond'> {
-    const { limit, seconds } = this.#options;
+  /** What all proxies of a tenant may admit in a second, as far as the row's proxy knows them. */
+  #leasedUnits({ grant }: Row): number {
+    return maxUnitsPerSecond(this.#options.limit, (grant?.others.length ?? 0) + 1);
+  }
+
+  #measure(): Omit<SimulationResult, 'violations' | 'highestAtStart' | 'callsPerSecond' | 'leasesPerSecond'> {
+    const { limit, seconds, moves = [] } = this.#options;
+    const reached: number[] = [];
     let worstError = 0;
     let highestError = -1;
     let admittedSum = 0;
@@ -254,6 +329,11 @@ class Simulation {
     for (const [tenant, admitted] of this.#admitted.entries()) {
       const sumOf = runningSums(admitted);
       const offeredSumOf = runningSums(this.#offered[tenant] ?? []);
+      for (const move of moves) {
+        let at = move * 1_000;
+        while (at + 1_000 < seconds * 1_000 && sumOf(at, 1_000) < REACHED_PART * limit) at += STEP_MS;
+        reached.push(at / 1_000 - move);
+      }
       for (let from = WARM_UP_MS; from + 1_000 <= seconds * 1_000; from += STEP_MS) {
         busiestSecond = Math.max(busiestSecond, sumOf(from, 1_000) / limit);
         if (from + 10_000 > seconds * 1_000) continue;
@@ -266,46 +346,30 @@ class Simulation {
         possibleSum += possible;
       }
     }
-    return { worstError, highestError, used: admittedSum / possibleSum, busiestSecond };
+    const reachedAfterSeconds = reached.length === 0 ? undefined : Math.max(...reached);
+    return { worstError, highestError, used: admittedSum / possibleSum, busiestSecond, reachedAfterSeconds };
   }
 }
 
-function newRow(tenant: number, index: number): Row {
-  const grant: LeaseGrant = { share: 0, others: [], rank: 0 };
+/** Returns the lease of a proxy that has just started. */
+function newRow(tenant: number, index: number, limit: number): Row {
+  const limiter = new RateLimiter();
+  limiter.setMeanRate(limit, 0);
   return {
     tenant,
     index,
-    limiter: new RateLimiter(),
-    share: 0,
+    limiter,
+    share: unleasedShare(limit),
     window: new DemandWindow(),
-    demand: 0,
+    claim: { demand: 0, weight: 1, floor: 0, used: 0 },
     offered: 0,
-    exchangedAt: -1,
+    exchangedAt: Number.NEGATIVE_INFINITY,
     reportedDemand: 0,
     wanted: 0,
+    wantedFor: { demand: -1, grant: undefined },
     held: 0,
-    grant,
+    grant: undefined,
   };
-}
-
-function claimOf({ demand, limiter }: Row, now: number): ShareClaim {
-  return { demand: Math.ceil(demand), weight: 1, floor: 0, used: limiter.taken(now) };
-}
-
-/** Reports whether the row's exchange is due. All rows of a proxy are due at multiples of their interval, so that calls are few. */
-function isDue(row: Row, { now, limit }: { readonly now: number; readonly limit: number }): boolean {
-  const { grant, wanted, held, share, exchangedAt, reportedDemand } = row;
-  if (exchangedAt < 0) return true;
-  const own = claimOf(row, now);
-  const interval = exchangeIntervalMs({
-    limit,
-    claims: [own, ...grant.others],
-    share,
-    wanted,
-    held,
-    hasDemandChanged: hasDemandChanged(own.demand, reportedDemand, limit),
-  });
-  return Math.floor(now / interval) > Math.floor(exchangedAt / interval);
 }
 
 function add(

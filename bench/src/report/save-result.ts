@@ -5,6 +5,7 @@ import type { ControlResult } from '../control/control-result.ts';
 import type { CutoffResult } from '../cutoff/cutoff-result.ts';
 import type { FairnessResult } from '../fairness/fairness-result.ts';
 import type { HostileResult } from '../hostile/hostile-result.ts';
+import type { LeasesResult } from '../leases/benchmark.ts';
 import type { LimitsResult } from '../limits/limits-result.ts';
 import type { PropagationResult } from '../propagation/propagation-result.ts';
 import type { StartResult } from '../start/start-result.ts';
@@ -22,6 +23,7 @@ type ResultFile = {
   readonly propagation?: PropagationResult;
   readonly cutoff?: CutoffResult;
   readonly limits?: LimitsResult;
+  readonly leases?: LeasesResult;
   readonly start?: StartResult;
 };
 
