@@ -154,7 +154,10 @@ export interface HeartbeatStore {
    * `unreadable`.
    */
   list(): Promise<readonly Heartbeat[]>;
-  /** Returns the names of all nodes for which `beginIncarnation` or `record` was ever called. */
+  /**
+   * Returns the names of all nodes for which `beginIncarnation` or `record` was ever called, except nodes that `UsageStore.foldGoneNodes`
+   * may have forgotten.
+   */
   knownNodes(): Promise<ReadonlySet<string>>;
 }
 

@@ -20,6 +20,17 @@ export const HEARTBEAT_TTL_MS = 3_000;
 /** How long a Service must be gone before its rows in the ledger are added to the row of other Services. */
 export const GONE_SERVICE_TTL_MS: number = 7 * 24 * 3_600_000;
 
+/**
+ * How long a node must be gone before the store forgets the node and its incarnations. The ledger then refuses what the node has not
+ * reported.
+ */
+export const GONE_NODE_TTL_MS: number = 30 * 24 * 3_600_000;
+
+/** Returns the highest number that an incarnation of such a node can have at `now`: numbers are at most the clock in seconds. */
+export function goneNodeFloor(now: number): number {
+  return Math.floor((now - GONE_NODE_TTL_MS) / 1_000);
+}
+
 /** How many leases a member may exchange in one call. A larger call would delay the calls of other processes in Redis. */
 export const MAX_LEASES_PER_EXCHANGE = 200;
 /**

@@ -42,6 +42,12 @@ export interface UsageStore {
    * exist; `now` is in milliseconds since the Unix epoch. A Service counts as gone since the first call without its uid.
    */
   foldGoneServices(existing: ReadonlySet<string>, now: number): Promise<void>;
+  /**
+   * Forgets the incarnations of every node that has been gone for `GONE_NODE_TTL_MS`, and their bases. Refuses reports of incarnations
+   * that began before, unless their node was not forgotten. `existing` has the names of all nodes that exist or have a proxy. A node counts
+   * as gone since the first call without its name. `now` is in milliseconds since the Unix epoch.
+   */
+  foldGoneNodes(existing: ReadonlySet<string>, now: number): Promise<void>;
   /** Returns the incarnations that have sent a full report since the ledger was opened, and are not folded. */
   reportedInFull(): Promise<readonly Incarnation[]>;
   /** Refuses all later reports of incarnation `life` and lower incarnations of the node, and deletes the bases of these incarnations. */
@@ -90,8 +96,8 @@ export interface UsageSeed {
   readonly months: readonly { readonly month: UsagePeriod; readonly rows: readonly UsageRow[] }[];
   readonly bases: readonly UsageBase[];
   /**
-   * For each node, the highest folded incarnation: reports of this incarnation and of lower incarnations are refused. Without this list, a
-   * late report of a folded incarnation would be counted a second time.
+   * For each node, the highest folded incarnation: reports of this incarnation and of lower incarnations are refused. The node '' stands
+   * for all nodes that the ledger does not know. Without this list, a late report of a folded incarnation would be counted a second time.
    */
   readonly folded?: readonly Incarnation[];
 }

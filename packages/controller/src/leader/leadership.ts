@@ -94,6 +94,7 @@ export function leaderOnlyStore(
       seed: whileLeading((seed) => usage.seed(seed)),
       fold: whileLeading((node, life) => usage.fold(node, life)),
       foldGoneServices: whileLeading((existing, now) => usage.foldGoneServices(existing, now)),
+      foldGoneNodes: whileLeading((existing, now) => usage.foldGoneNodes(existing, now)),
       flush: (report) => usage.flush(report),
       rows: (period, tenant) => usage.rows(period, tenant),
       periods: (tenant, length) => usage.periods(tenant, length),

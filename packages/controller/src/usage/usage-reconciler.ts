@@ -73,8 +73,8 @@ const MAX_REPORT_WAIT_MS = 60_000;
 /** The shortest time between two rounds that write TenantUsages for new namespaces, because each round exports the complete ledger. */
 const NEW_NAMESPACE_INTERVAL_MS = 10_000;
 
-/** The shortest time between two rounds that fold Services, because each round reads the Services of all tenants and months. */
-const FOLD_SERVICES_INTERVAL_MS = 3_600_000;
+/** The shortest time between two rounds that fold what is gone, because each round reads the Services of all tenants and months. */
+const FOLD_GONE_INTERVAL_MS = 3_600_000;
 
 /** Seeds the ledger of a new or wiped store with the archived usage, and writes the usage of the ledger to the archive. */
 export class UsageReconciler {
@@ -87,7 +87,7 @@ export class UsageReconciler {
   #waitingSince: number | undefined;
   /** Whether the last due round wrote partial TenantUsages. */
   #isArchivePartial = false;
-  #servicesFoldedAt = Number.NEGATIVE_INFINITY;
+  #goneFoldedAt = Number.NEGATIVE_INFINITY;
   /** The usage in the archive by namespace, as JSON without `updatedAt`. */
   readonly #archivedTextByNamespace = new Map<string, string>();
   /** The namespaces for which a write was attempted. */
@@ -154,7 +154,7 @@ export class UsageReconciler {
       if (isDue) {
         await this.#removeUnused(new Set(usages.map((usage) => usage.namespace)));
         // After a fold, proxies cannot report again what a wiped store has lost.
-        if (!isPartial) await this.#fold(existing);
+        if (!isPartial) await this.#fold(table, existing);
       }
     }
     // Recorded only at the end, so that the usage is still due after a failed write.
@@ -195,16 +195,18 @@ export class UsageReconciler {
   }
 
   /**
-   * Folds ended incarnations: the store deletes their bases and refuses their later reports. Also folds Services that are gone. Otherwise
-   * the bases of every incarnation and the rows of every Service would stay in the store forever.
+   * Folds ended incarnations: the store deletes their bases and refuses their later reports. Also folds Services and nodes that are gone.
+   * Otherwise the bases of every incarnation and the rows of every Service would stay in the store forever.
    */
-  async #fold(existing: ReadonlySet<string>): Promise<void> {
+  async #fold(table: RoutingTable, services: ReadonlySet<string>): Promise<void> {
     const { store, heartbeats, clock } = this.#options;
-    for (const { node, life } of foldableIncarnations(await heartbeats.list(), clock.now()))
-      await store.fold(node, life);
-    if (clock.monotonic() - this.#servicesFoldedAt < FOLD_SERVICES_INTERVAL_MS) return;
-    await store.foldGoneServices(existing, clock.now());
-    this.#servicesFoldedAt = clock.monotonic();
+    const running = await heartbeats.list();
+    for (const { node, life } of foldableIncarnations(running, clock.now())) await store.fold(node, life);
+    if (clock.monotonic() - this.#goneFoldedAt < FOLD_GONE_INTERVAL_MS) return;
+    await store.foldGoneServices(services, clock.now());
+    const nodes = [...entriesOf(table, 'node').map(({ name }) => name), ...running.map(({ node }) => node)];
+    await store.foldGoneNodes(new Set(nodes), clock.now());
+    this.#goneFoldedAt = clock.monotonic();
   }
 
   /** Seeds the ledger with the usages of the last export, and for other namespaces with the archived usage that can be trusted. */

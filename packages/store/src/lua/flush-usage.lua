@@ -14,6 +14,10 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
   return 'seeding'
 end
 local folded = redis.call('HGET', KEYS[2], ARGV[1])
+if not folded and redis.call('SISMEMBER', KEYS[6], ARGV[1]) == 0 then
+  -- The ledger may have forgotten the node, with the bases of its incarnations.
+  folded = redis.call('HGET', KEYS[2], '')
+end
 if folded and tonumber(ARGV[2]) <= tonumber(folded) then
   return 'folded'
 end
@@ -42,7 +46,9 @@ local function valueIn(base, counter)
   return tonumber(base.values[counter] or '0')
 end
 
-redis.call('SADD', KEYS[6], ARGV[1])
+if redis.call('SADD', KEYS[6], ARGV[1]) == 1 and folded then
+  redis.call('HSET', KEYS[2], ARGV[1], folded)
+end
 for _ = 1, tonumber(take()) do
   redis.call('SADD', KEYS[7], take())
 end

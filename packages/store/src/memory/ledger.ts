@@ -18,7 +18,7 @@ import {
 } from '@weir/model/data-plane';
 import { compareUsageBases, compareUsageRows } from '../comparators.ts';
 import type { FlushResult, Incarnation, UsageBase, UsageSeed } from '../contract.ts';
-import { GONE_SERVICE_TTL_MS } from '../limits.ts';
+import { GONE_NODE_TTL_MS, GONE_SERVICE_TTL_MS, goneNodeFloor } from '../limits.ts';
 import { monthOfPeriod, type PeriodLength, periodAt, pointAt, positionOf } from '../usage-periods.ts';
 import { addToServiceAndTenant, foldSeries, isKept, type SeriesTable, seriesFor, seriesKey } from './ledger-series.ts';
 
@@ -26,12 +26,17 @@ export interface Ledger {
   seeded: boolean;
   /** When `seed` restored earlier usage, in milliseconds since the Unix epoch. Not kept in the state directory. */
   restoredAt?: number;
-  /** The highest folded incarnation of each node. Reports of this incarnation and of lower incarnations are refused. */
+  /**
+   * The highest folded incarnation of each node; of '' for nodes that are not known. Reports of this incarnation and of lower incarnations
+   * are refused.
+   */
   readonly folded: Map<string, number>;
   /** The incarnations that have sent a full report since the ledger was opened, by `incarnationKey`. */
   readonly reported: Map<string, Incarnation>;
   /** Since when Services with usage do not exist, by uid, in milliseconds since the Unix epoch. */
   readonly gone: Map<string, number>;
+  /** Since when nodes are gone, in milliseconds since the Unix epoch. Not kept in the state directory. */
+  readonly goneNodes: Map<string, number>;
   /** The last seen cumulative counters, by incarnation and slot. */
   readonly bases: Map<string, Map<string, UsageBase>>;
   /** The usage by month and by slot (Service and tenant). */
@@ -45,6 +50,7 @@ export function emptyLedger(): Ledger {
     folded: new Map(),
     reported: new Map(),
     gone: new Map(),
+    goneNodes: new Map(),
     bases: new Map(),
     months: new Map(),
     series: new Map(),
@@ -62,7 +68,9 @@ export const incarnationKey = (node: string, life: number): string => `${life}/$
  */
 export function addReport(ledger: Ledger, report: UsageReport, now: number): FlushResult {
   if (!ledger.seeded) return { kind: 'seeding' };
-  if (report.life <= (ledger.folded.get(report.node) ?? Number.NEGATIVE_INFINITY)) return { kind: 'folded' };
+  const folded = ledger.folded.get(report.node) ?? (isKnown(ledger, report.node) ? undefined : ledger.folded.get(''));
+  if (folded !== undefined && report.life <= folded) return { kind: 'folded' };
+  if (folded !== undefined) ledger.folded.set(report.node, folded);
   const bases = getOrCreate(ledger.bases, incarnationKey(report.node, report.life));
   for (const slot of report.slots) {
     const key = slotKey(slot);
@@ -196,6 +204,31 @@ export function foldServices(ledger: Ledger, existing: ReadonlySet<string>, now:
     if (series !== undefined) foldSeries(ledger.series, series, seriesFor(ledger.series, other));
   }
   for (const uid of [...ledger.gone.keys()]) if (isDue(uid)) ledger.gone.delete(uid);
+}
+
+/** See `UsageStore.foldGoneNodes`. */
+export function foldNodes(ledger: Ledger, existing: ReadonlySet<string>, now: number): void {
+  const { bases, folded, goneNodes } = ledger;
+  const known = new Set([...folded.keys(), ...[...bases.keys()].map(nodeOfIncarnation)]);
+  for (const node of goneNodes.keys()) if (existing.has(node) || !known.has(node)) goneNodes.delete(node);
+  for (const node of known) {
+    if (node === '' || existing.has(node)) continue;
+    const since = goneNodes.get(node) ?? now;
+    goneNodes.set(node, since);
+    if (now - since < GONE_NODE_TTL_MS) continue;
+    foldIncarnations(ledger, node, Number.POSITIVE_INFINITY);
+    folded.delete(node);
+    goneNodes.delete(node);
+    folded.set('', Math.max(goneNodeFloor(now), folded.get('') ?? 0));
+  }
+}
+
+function isKnown({ bases }: Ledger, node: string): boolean {
+  return [...bases.keys()].some((key) => nodeOfIncarnation(key) === node);
+}
+
+function nodeOfIncarnation(key: string): string {
+  return key.slice(key.indexOf('/') + 1);
 }
 
 /** Adds a slot to the map of the incarnation or month `key`, and returns the slot. */

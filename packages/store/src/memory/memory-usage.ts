@@ -7,6 +7,7 @@ import {
   emptyLedger,
   exportLedger,
   foldIncarnations,
+  foldNodes,
   foldServices,
   type Ledger,
   periodsFor,
@@ -82,6 +83,11 @@ export class MemoryUsage implements UsageStore {
 
   async foldGoneServices(existing: ReadonlySet<string>, now: number): Promise<void> {
     foldServices(this.#ledger(), existing, now);
+    this.#onChange();
+  }
+
+  async foldGoneNodes(existing: ReadonlySet<string>, now: number): Promise<void> {
+    foldNodes(this.#ledger(), existing, now);
     this.#onChange();
   }
 

@@ -45,7 +45,7 @@ export interface Keys {
 export interface UsageKeys {
   /** String: exists while the ledger is open. A wipe deletes the key. */
   readonly open: string;
-  /** Hash: node → highest folded incarnation. */
+  /** Hash: node → highest folded incarnation; '' → since when an incarnation of an unknown node must have begun (see `forget-nodes`). */
   readonly folded: string;
   /** Set: `<incarnation>/<node>` of each incarnation that has sent a full report since the ledger was opened. */
   readonly reported: string;
@@ -53,7 +53,9 @@ export interface UsageKeys {
   readonly names: string;
   /** Hash: uid of a Service that has usage but does not exist → since when, in milliseconds. */
   readonly gone: string;
-  /** Sets: all tenants, nodes and months that ever had usage. */
+  /** Hash: node that neither exists nor has a proxy → since when, in milliseconds. */
+  readonly goneNodes: string;
+  /** Sets: all tenants and months that ever had usage, and all nodes that had usage and are not forgotten. */
   readonly tenants: string;
   readonly nodes: string;
   readonly months: string;
@@ -90,6 +92,7 @@ export function keysFor(fleet: string): Keys {
       reported: `${prefix}usage:reported`,
       names: `${prefix}usage:names`,
       gone: `${prefix}usage:gone`,
+      goneNodes: `${prefix}usage:gone-nodes`,
       tenants: `${prefix}usage:tenants`,
       nodes: `${prefix}usage:nodes`,
       months: `${prefix}usage:months`,

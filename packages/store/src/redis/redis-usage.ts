@@ -11,6 +11,7 @@ import type { FlushResult, Incarnation, SeriesPoint, SeriesQuery, UsageSeed, Usa
 import { blocksKeptAt, monthOfPeriod, type PeriodLength, type PointPosition, positionOf } from '../usage-periods.ts';
 import { runPipeline, runTransaction } from './connection/pipeline.ts';
 import type { RedisCalls } from './connection/redis-connection.ts';
+import { foldGoneNodes } from './fold-nodes.ts';
 import { foldGoneServices } from './fold-services.ts';
 import type { Keys } from './keys.ts';
 import { moveSums } from './move-sums.ts';
@@ -172,6 +173,10 @@ export class RedisUsage implements UsageStore {
       blocksKeptAt(present, length).map((block) => ({ length, block })),
     );
     await foldGoneServices({ ...source, existing, now, blocks });
+  }
+
+  async foldGoneNodes(existing: ReadonlySet<string>, now: number): Promise<void> {
+    await foldGoneNodes({ connection: this.#connection, keys: this.#keys, existing, now });
   }
 
   async reportedInFull(): Promise<readonly Incarnation[]> {

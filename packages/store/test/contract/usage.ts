@@ -228,6 +228,32 @@ export function usageContract(subject: StoreUnderTest): void {
       assert.equal((await usage.rows(month))[0]?.counters.receivedBytes, 110);
     });
 
+    test('forgets nodes that have been gone for 30 days, and counts nothing twice if they report again', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      const [start, ttl] = [NOW * 60_000, 30 * 86_400_000];
+      const nodes = async (): Promise<string[]> => (await usage.exportSeed([])).bases.map(({ node }) => node);
+      for (const node of ['gone', 'back', 'kept'])
+        await usage.flush({ ...report([[NOW, 10]], { node }), isFull: true });
+      await usage.fold('gone', 6);
+      await usage.foldGoneNodes(new Set(['kept']), start);
+      await usage.foldGoneNodes(new Set(['kept', 'back']), start + ttl - 1);
+      assert.deepEqual(await nodes(), ['back', 'gone', 'kept']);
+      await usage.foldGoneNodes(new Set(['kept']), start + ttl);
+      assert.deepEqual(await nodes(), ['back', 'kept']);
+      assert.deepEqual((await usage.reportedInFull()).map(({ node }) => node).sort(), ['back', 'kept']);
+      const { folded } = await usage.exportSeed([]);
+      assert.deepEqual(folded, [{ node: '', life: Math.floor(start / 1_000) }]);
+      // The old incarnation, an incarnation that began today, and the old incarnation again.
+      const today = Math.floor((start + ttl) / 1_000);
+      assert.deepEqual(await usage.flush(report([[NOW, 10]], { node: 'gone' })), { kind: 'folded' });
+      assert.deepEqual(await usage.flush(report([[NOW, 1]], { node: 'gone', life: today })), { kind: 'accepted' });
+      assert.deepEqual(await usage.flush(report([[NOW, 10]], { node: 'gone' })), { kind: 'folded' });
+      assert.deepEqual(await usage.flush(report([[NOW, 2]], { node: 'new', life: today })), { kind: 'accepted' });
+      assert.deepEqual(await usage.flush(report([[NOW, 15]], { node: 'kept' })), { kind: 'accepted' });
+      assert.equal((await usage.rows(textOf(NOW)))[0]?.counters.receivedBytes, 38);
+    });
+
     test('folds Services that have been gone for 7 days into one row per namespace, tenant and period', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());

@@ -13,6 +13,7 @@ const SCRIPT_NAMES = [
   'seed-usage',
   'fold-usage',
   'fold-services',
+  'forget-nodes',
   'fold-series',
   'move-sum',
   'put-cutoff',
