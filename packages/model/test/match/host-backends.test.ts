@@ -56,7 +56,13 @@ test('the backends of a host are collected once for all TLS handshakes, and agai
 
   const endpoint = { address: '10.0.0.1', port: 80 };
   const port = { service: 'a', protocol: 'TCP', port: 8080 } as const;
-  const endpoints: Entry = { kind: 'endpoints', id: endpointsId(port, 's', 0), ...port, endpoints: [endpoint], unready: 0 };
+  const endpoints: Entry = {
+    kind: 'endpoints',
+    id: endpointsId(port, 's', 0),
+    ...port,
+    endpoints: [endpoint],
+    unready: 0,
+  };
   patchMatcher(matcher, [{ kind: 'put', entry: endpoints }]);
   assert.deepEqual(found()[0]?.endpoints, [endpoint]);
 
@@ -64,6 +70,9 @@ test('the backends of a host are collected once for all TLS handshakes, and agai
   assert.deepEqual(services(), ['a', 'b']);
   patchMatcher(matcher, [{ kind: 'delete', id: httpRouteId('r') }]);
   assert.deepEqual(services(), ['b']);
-  patchMatcher(matcher, backend('b').map((entry) => ({ kind: 'delete', id: entry.id })));
+  patchMatcher(
+    matcher,
+    backend('b').map((entry) => ({ kind: 'delete', id: entry.id })),
+  );
   assert.deepEqual(services(), []);
 });
