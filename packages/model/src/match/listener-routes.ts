@@ -47,6 +47,11 @@ export class ListenerRoutes implements PathUse {
   readonly #plainHttp = new Set<RouteKey>();
   /** The entries of HTTP routes. Undefined if the listener has an exclusive Service. */
   #httpRoutes: PortHttpRoutes | undefined;
+  /**
+   * What `#ownersOf` has returned since the last change, because each TLS handshake asks for it and the routes of a host may name thousands
+   * of backends. Created when HTTP routes name a host.
+   */
+  #knownOwners: Map<string, readonly Route[]> | undefined;
 
   constructor(key: ListenerKey) {
     this.key = key;
@@ -101,6 +106,8 @@ export class ListenerRoutes implements PathUse {
 
   /** Returns the routes of the Services and backends of the tenant that owns the host; undefined if nobody names the host. */
   #ownersOf(host: string, owners: RoutesByHost, httpRoutes: PortHttpRoutes): readonly Route[] | undefined {
+    const known = this.#knownOwners?.get(host);
+    if (known !== undefined) return known;
     const services = owners.get(host) ?? [];
     const naming = [...httpRoutes.ofHost(host)].sort(compareAge);
     if (services.length === 0 && naming.length === 0) return undefined;
@@ -114,7 +121,10 @@ export class ListenerRoutes implements PathUse {
         if (backend !== undefined) found.set(backend.key, backend);
       }
     }
-    return [...found.values()].sort(byKey);
+    const sorted = [...found.values()].sort(byKey);
+    this.#knownOwners ??= new Map();
+    this.#knownOwners.set(host, sorted);
+    return sorted;
   }
 
   /**
@@ -188,6 +198,7 @@ export class ListenerRoutes implements PathUse {
   use(routes: PortHttpRoutes): void {
     this.#httpRoutes = routes;
     this.#router = undefined;
+    this.#knownOwners = undefined;
   }
 
   putHttpRoute(route: HttpRoute): void {
@@ -202,7 +213,9 @@ export class ListenerRoutes implements PathUse {
     return this.#exclusive === undefined ? [...this.shared.values()] : [this.#exclusive];
   }
 
+  /** To be called with each change of a route. */
   #patchRouter(removed: string, put: readonly ListenerHttpRoute[]): void {
+    this.#knownOwners = undefined;
     if (this.#router !== undefined) patchRouter(this.#router, { removed: [removed], put });
   }
 

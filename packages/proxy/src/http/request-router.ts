@@ -177,6 +177,8 @@ class RequestOfHead implements RoutedRequest {
   path = '';
   query = '';
   #fields: HeadFields | undefined;
+  /** The first field of each name in lower case: the index, or the value after a route has asked for it. Thousands of routes may ask. */
+  #firstFields: Map<string, number | string> | undefined;
 
   /** Replaces the request. */
   with(head: RequestHead, { host, path, query }: RequestTarget): this {
@@ -185,22 +187,33 @@ class RequestOfHead implements RoutedRequest {
     this.path = path;
     this.query = query;
     this.#fields = head.fields;
+    this.#firstFields = undefined;
     return this;
   }
 
   header(name: string): string | undefined {
-    return this.#fields && fieldValue(this.#fields, name);
+    const fields = this.#fields;
+    if (fields === undefined) return undefined;
+    this.#firstFields ??= firstFieldsOf(fields);
+    const found = this.#firstFields.get(name);
+    if (typeof found !== 'number') return found;
+    const value = latin1(fields.bytes, fields.valueStart[found] as number, fields.valueEnd[found] as number);
+    this.#firstFields.set(name, value);
+    return value;
   }
 }
 
 /** The request that is routed now. One object for all requests of this thread. */
 const requested = new RequestOfHead();
 
-/** Returns the value of the first field with this name in lower case. */
-function fieldValue(fields: HeadFields, name: string): string | undefined {
-  for (let index = 0; index < fields.count; index += 1)
-    if (fields.nameText(index).toLowerCase() === name) return fields.valueText(index);
-  return undefined;
+/** Returns the indexes of the fields by name in lower case. Of several fields with one name, the first counts. */
+function firstFieldsOf({ bytes, count, nameStart, nameEnd }: HeadFields): Map<string, number | string> {
+  const indexes = new Map<string, number | string>();
+  for (let index = 0; index < count; index += 1) {
+    const name = latin1(bytes, nameStart[index] as number, nameEnd[index] as number).toLowerCase();
+    if (!indexes.has(name)) indexes.set(name, index);
+  }
+  return indexes;
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };

@@ -326,14 +326,15 @@ function packLazily(batches: readonly TableBatch[]): PackedTableCommand {
 
 /**
  * Returns the Service of a batch if a worker may decode the batch late. Returns null if the batch has several Services,
- * deletes an entry, or has a shared listener. A shared listener needs the host names of all its Services.
+ * deletes an entry, or has a shared listener or an HTTP route. A shared listener needs the host names of all its Services
+ * and HTTP routes, whether the backends of these routes have a shared listener on this node or not.
  */
 function lazyServiceOf({ command: { changes }, groups: [group] }: TableBatch): LazyService | null {
   const [service, ...others] = group?.services ?? [];
   if (service === undefined || others.length > 0) return null;
   const routes: RouteKey[] = [];
   for (const change of changes) {
-    if (change.kind === 'delete') return null;
+    if (change.kind === 'delete' || change.entry.kind === 'http-route') return null;
     if (change.entry.kind !== 'listener') continue;
     if (change.entry.shared === true) return null;
     routes.push(routeKey(change.entry));

@@ -184,7 +184,8 @@ export class EventLoop {
 
   /** Whether the next turn may begin without a return to libuv: libuv has no event, and a socket had one or has more to do. */
   #mayContinue(): boolean {
-    return !this.#hasLibuvEvent && (this.#idleTurns === 0 || this.#resumable.length > 0);
+    if (this.#hasLibuvEvent) return false;
+    return this.#resumable.length > 0 || (this.#idleTurns === 0 && this.#registrationCount > 0);
   }
 
   /**
@@ -234,7 +235,9 @@ export class EventLoop {
   }
 
   #waitMs(): number {
-    if (this.#resumable.length > 0 || this.#flushable.length > 0 || this.#registrationCount === 0) return 0;
+    const hasWork = this.#resumable.length > 0 || this.#flushable.length > 0;
+    // The owner of a closed socket may start a timer that ends before those that libuv knows now.
+    if (hasWork || this.#closing.length > 0 || this.#registrationCount === 0) return 0;
     // The first idle turn does not wait, because libuv usually has work that its next iteration completes.
     this.#idleTurns += 1;
     if (this.#idleTurns === 1) return 0;

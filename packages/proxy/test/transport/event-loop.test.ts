@@ -177,6 +177,44 @@ test('timers, promises and messages go on while the loop waits for sockets', asy
   closeDescriptor(listener.descriptor);
 });
 
+test('a timer that the owner of a closed socket starts ends in time', async () => {
+  const loop = new EventLoop();
+  const listener = openListener();
+  loop.register(listener.descriptor, EPOLLIN, { onEvents: () => undefined });
+  // The loop has nothing else to do until this timer.
+  const other = setTimeout(() => undefined, 1_000);
+  await delay(50);
+  const startedAt = performance.now();
+  await new Promise((resolve) => {
+    loop.closeLater({ emitClose: () => setTimeout(resolve, 1) });
+  });
+  const elapsedMs = performance.now() - startedAt;
+  clearTimeout(other);
+  loop.unregister(listener.descriptor);
+  closeDescriptor(listener.descriptor);
+  assert.ok(elapsedMs < 500, `${elapsedMs} ms`);
+});
+
+test('the run in which the last socket is closed begins no further turns', async () => {
+  let now = 0;
+  // A clock that advances only a little with each reading, so that the time of a run allows thousands of turns.
+  const loop = new EventLoop(() => {
+    now += 0.0001;
+    return now;
+  });
+  const descriptor = openSocket(AF_INET, SOCK_STREAM);
+  let lastTurn = 0;
+  loop.register(descriptor, EPOLLIN | EPOLLET, {
+    onEvents: () => {
+      lastTurn = loop.turn;
+      loop.unregister(descriptor);
+      closeDescriptor(descriptor);
+    },
+  });
+  await eventually(() => assert.notEqual(lastTurn, 0));
+  assert.equal(loop.turn, lastTurn);
+});
+
 test('immediates run without a wait for sockets', async () => {
   const loop = new EventLoop();
   const listener = openListener();

@@ -18,6 +18,7 @@ import fc from 'fast-check';
 import { packTable } from '../../src/supervisor/table-delivery.ts';
 import type { ListenerConfig, SentCommand, TableCommand } from '../../src/worker/messages.ts';
 import { CommandRunner } from '../../src/worker/table-delivery.ts';
+import { routeEntry } from '../fixtures/http-routes.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
 import { type TestService, tableFor, uidOf } from '../fixtures/tables.ts';
@@ -57,6 +58,38 @@ describe('Services that are decoded lazily', () => {
       }),
     );
     assert.ok(lazyCount > 0);
+  });
+
+  test('do not delay an HTTP route of another port, and do not bring a deleted one back', () => {
+    const services = PORTS.map((each, index): TestService => ({ name: `s${index}`, port: each, endpoints: [] }));
+    const settings = { hosts: ['b.example.com'], httpPorts: [PORT] };
+    const sharing: TestService = { name: 'sharing', port: PORT, endpoints: [], shared: true, settings };
+    const { entries } = tableFor({ a: HOST }, [...services, sharing]);
+    // The backend has a listener on this node, but none for the HTTP route.
+    const entry = { ...routeEntry('r', { s3: 1 }, { hosts: ['a.example.com'] }), ports: [PORT] };
+    const first: Change[] = [...entries.values(), entry].map((each) => ({ kind: 'put', entry: each }));
+    const [eager, lazy] = [new EagerWorker(), new LazyWorker()];
+    const statesAfter = (changes: readonly Change[], isFirst?: true): readonly unknown[] => {
+      const moved = movedResources(eager.matcher, changes);
+      const command: TableCommand = {
+        kind: 'table',
+        changes,
+        slots: [],
+        movedResources: moved,
+        ...(isFirst && { isFirst }),
+      };
+      eager.apply(command);
+      if (isFirst) assert.ok(lazy.apply(packTable(command)) > 0);
+      else lazy.apply(packTable(command));
+      for (const each of isFirst ? [] : PORTS) lazy.connect(keyOf(each));
+      const request = { method: 'GET', host: 'a.example.com', path: '/', query: '', header: () => undefined };
+      return [eager, lazy].map(({ matcher }) => {
+        const found = matcher.listeners.get(keyOf(PORT))?.findByRequest(request, () => 0);
+        return found?.match.route.id;
+      });
+    };
+    assert.deepEqual(statesAfter(first, true), [entry.id, entry.id]);
+    assert.deepEqual(statesAfter([{ kind: 'delete', id: entry.id }]), [undefined, undefined]);
   });
 
   test('serve their first client', async () => {
