@@ -1,5 +1,5 @@
 import type { EndpointStats } from '@weir/model/data-plane';
-import type { TcpStream, TcpTransport, Window } from '../../transport/tcp-transport.ts';
+import type { TcpStream, TcpTransport, Turns, Window } from '../../transport/tcp-transport.ts';
 import type { HandshakeOwner } from '../endpoint-handshake.ts';
 import type { EndpointTls } from '../endpoint-tls.ts';
 import type { ListedConnection } from '../idle-connections.ts';
@@ -45,6 +45,7 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
   older: ListedConnection | undefined;
   newer: ListedConnection | undefined;
   readonly #owner: EndpointHttp2ConnectionOwner;
+  readonly #turns: Turns;
   #window: Window;
   /** Requests whose heads are not sent yet. */
   readonly #reserved = new Set<EndpointStream>();
@@ -63,6 +64,7 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
     this.tls = tls;
     this.scheme = tls === undefined ? 'http' : 'https';
     this.#owner = owner;
+    this.#turns = transport.turns;
     this.#window = window;
     this.http2 = new Http2Connection({
       role: 'client',
@@ -132,7 +134,7 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
   flushSoon(): void {
     if (this.#isReceiving || this.#willFlush) return;
     this.#willFlush = true;
-    queueMicrotask(this.#flush);
+    this.#turns.runAtEnd(this.#flush);
   }
 
   readonly #flush = (): void => {

@@ -200,7 +200,7 @@ export class Http2Session
   flush(): void {
     if (this.#isReading || this.#willFlush || this.isEnded) return;
     this.#willFlush = true;
-    queueMicrotask(this.#flushNow);
+    this.context.transport.turns.runAtEnd(this.#flushNow);
   }
 
   readonly #flushNow = (): void => {
