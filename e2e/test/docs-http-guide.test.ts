@@ -153,7 +153,7 @@ describe('the manifests of https.md', requirement, () => {
   const [redirecting = '', severalCertificates = '', encryptingAgain = ''] = manifestsIn('docs/https.md');
   const host = 'shop.example.com';
 
-  test('clients are led to HTTPS', async () => {
+  test('clients are redirected to HTTPS', async () => {
     const shop = '127.0.1.1';
     await using _pod = await startPod(createServer(named('shop')), { host: shop, port: 8080 });
     await using _page = await servePage({

@@ -90,7 +90,7 @@ interface TenantLoad {
   readonly part: number;
 }
 
-/** A third of the tenants has all clients at one proxy, and their clients move every 10 s; the clients of the others are divided evenly. */
+/** A third of the tenants have all clients at one proxy, and these clients move every 10 s. Other tenants' clients are divided evenly. */
 function offeredAt({ index, seconds, tenant, part }: TenantLoad): number {
   const offered = part * TENANT_LIMIT;
   if (tenant % 3 > 0) return offered / PROXIES_PER_TENANT;

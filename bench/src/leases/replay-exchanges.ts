@@ -2,7 +2,7 @@ import { silentLogger } from '@weir/runtime';
 import { type LeaseExchange, openRedisStore } from '@weir/store';
 import { type Redis, sendRedisCommand, startRedis } from '@weir/tools';
 
-/** What calls of one second cost a real Redis. */
+/** The cost of the calls of one second for a real Redis. */
 export type ReplayCost = {
   /** Commands that Redis executed, including those of the script that each call runs. */
   readonly redisCommands: number;
@@ -12,7 +12,7 @@ export type ReplayCost = {
   readonly redisProcessorSeconds: number;
   readonly receivedBytes: number;
   readonly sentBytes: number;
-  /** What all leases and members take in Redis. */
+  /** The memory of all leases and members in Redis. */
   readonly memoryBytes: number;
 };
 

@@ -67,11 +67,11 @@ export interface SimulationResult {
   /** The longest time from a move until a second begins in which 95 % of the limit are admitted; undefined without moves. */
   readonly reachedAfterSeconds: number | undefined;
   /**
-   * How often what the proxies of a tenant may be using added up to more than the units that may be admitted in a second. Does not count
-   * the `START_MS` after the start of a proxy.
+   * How often the proxies of a tenant might together have used more than `maxUnitsPerSecond`. Does not count the `START_MS` after the
+   * start of a proxy.
    */
   readonly violations: number;
-  /** The highest such sum in the `START_MS` after a proxy has started in a running fleet, as a part of these units. */
+  /** The most that the proxies might have used in the `START_MS` after a proxy has started, as a part of `maxUnitsPerSecond`. */
   readonly highestAtStart: number;
   /** Calls to the store, after the warm-up. */
   readonly callsPerSecond: number;
@@ -89,7 +89,7 @@ const MAX_MEASURED_TENANTS = 100;
 export const WARM_UP_MS = 5_000;
 /** The time from the death of a proxy until the controller returns its share. */
 const DEATH_NOTICE_MS = 5_000;
-/** The store hears of each lease at least this often. */
+/** A proxy exchanges each lease at least this often. */
 const MAX_EXCHANGE_INTERVAL_MS = 2_500;
 /** A proxy that starts uses a tenth of each limit until all other proxies have heard of it. */
 const START_MS = MAX_EXCHANGE_INTERVAL_MS;
@@ -107,7 +107,7 @@ interface Row {
   /** In the last exchange. */
   reportedDemand: number;
   wanted: number;
-  /** From what `wanted` was computed. Saves most of the time of a simulation. */
+  /** The inputs of `wanted`, which is only computed anew if they change. Saves most of the time of a simulation. */
   wantedFor: { readonly demand: number; readonly grant: LeaseGrant | undefined };
   held: number;
   /** Undefined before the first exchange. */

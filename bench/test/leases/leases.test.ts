@@ -21,7 +21,7 @@ test('simulated fleets of 1, 3 and 10 proxies keep the precision that the docs s
   assert.ok(!text.includes('NaN'));
 });
 
-test('the errors of a load below the limit have no excess', () => {
+test('a load below the limit shows no error above the limit', () => {
   assert.equal(errorRange({ lowestError: -0.024, highestError: 0.013 }), '−2 to +1');
   assert.equal(errorRange({ lowestError: -0.024, highestError: -0.2 }), '−2');
 });

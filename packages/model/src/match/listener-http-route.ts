@@ -4,7 +4,7 @@ import type { HttpRoute, HttpTimeouts } from '../http/route.ts';
 import { httpRouteOf } from '../http/service-route.ts';
 import { backendRouteKey, type ListenerKey, type Route, type RouteKey } from './route.ts';
 
-/** The route of a request, and the condition that the request has met. */
+/** The route of a request, and the condition of the HTTP route that the request meets. */
 export interface RouteOfRequest {
   /** Undefined if the chosen backend cannot be used, or if no backend has a weight. */
   readonly route: Route | undefined;
@@ -12,19 +12,19 @@ export interface RouteOfRequest {
   readonly target: RouteTarget;
 }
 
-/** What gets requests of an HTTP route. The same object for all requests. */
+/** The destination of requests of an HTTP route. All requests share one object per destination. */
 export interface RouteTarget {
   /** The longest time for a request, besides that of the Service; undefined for no limit. */
   readonly timeoutMs: number | undefined;
-  /** A worker keeps here what it has found for the route. */
-  kept: object | undefined;
+  /** A cache for the worker, which stores the upstream of the route here. */
+  cached: object | undefined;
 }
 
 /** The HTTP route that the annotations of a Service make is itself the target of its requests. */
 export interface ListenerHttpRoute extends HttpRoute, RouteTarget {
   /**
-   * The route of the Service whose annotations make the HTTP route, without a look-up, which would cost several cache misses. Undefined if the
-   * HTTP route is a table entry.
+   * The route of the Service whose annotations make the HTTP route. Stored here because a look-up would cost several cache misses. Undefined
+   * if the HTTP route is a table entry.
    */
   readonly route: Route | undefined;
   /** Empty if the annotations of a Service make the HTTP route. */
@@ -37,22 +37,22 @@ export interface BackendTarget extends RouteTarget {
 }
 
 /** Stands for the backend of a request if no backend has a weight. No route has this key. */
-export const NO_BACKEND: BackendTarget = { key: '', weight: 0, timeoutMs: undefined, kept: undefined };
+export const NO_BACKEND: BackendTarget = { key: '', weight: 0, timeoutMs: undefined, cached: undefined };
 
 const NO_TARGETS: readonly BackendTarget[] = Object.freeze([]);
 
 /** Returns the HTTP route that the annotations of a Service make. The settings of the Service have the timeout. */
 export function serviceHttpRoute(route: Route): ListenerHttpRoute {
-  return { ...httpRouteOf(route), route, targets: NO_TARGETS, timeoutMs: undefined, kept: undefined };
+  return { ...httpRouteOf(route), route, targets: NO_TARGETS, timeoutMs: undefined, cached: undefined };
 }
 
 /** Returns the HTTP route of a table entry at a listener. */
 export function backendHttpRoute(route: HttpRoute, listener: ListenerKey): ListenerHttpRoute {
   const timeoutMs = timeoutOf(route.timeouts);
   const targets = route.backends.map(({ service, port, weight }): BackendTarget => {
-    return { key: backendRouteKey(listener, service, port), weight, timeoutMs, kept: undefined };
+    return { key: backendRouteKey(listener, service, port), weight, timeoutMs, cached: undefined };
   });
-  return { ...route, route: undefined, targets, timeoutMs, kept: undefined };
+  return { ...route, route: undefined, targets, timeoutMs, cached: undefined };
 }
 
 /** Returns the shorter timeout, because most requests are sent to one endpoint only. */

@@ -48,10 +48,10 @@ export class ListenerRoutes implements PathUse {
   /** The entries of HTTP routes. Undefined if the listener has an exclusive Service. */
   #httpRoutes: PortHttpRoutes | undefined;
   /**
-   * What `#ownersOf` has returned since the last change, because each TLS handshake asks for it and the routes of a host may name thousands
-   * of backends. Created when HTTP routes name a host.
+   * The results of `#ownersOf` since the last change, because each TLS handshake needs the owners of a host, and the routes of a host may
+   * name thousands of backends. Created when HTTP routes name a host.
    */
-  #knownOwners: Map<string, readonly Route[]> | undefined;
+  #ownersByHost: Map<string, readonly Route[]> | undefined;
 
   constructor(key: ListenerKey) {
     this.key = key;
@@ -104,9 +104,9 @@ export class ListenerRoutes implements PathUse {
     return findHost({ get: (host) => this.#ownersOf(host, owners, httpRoutes) }, serverName) ?? [];
   }
 
-  /** Returns the routes of the Services and backends of the tenant that owns the host; undefined if nobody names the host. */
+  /** Returns the routes of the Services and backends of the tenant that owns the host; undefined if no route names the host. */
   #ownersOf(host: string, owners: RoutesByHost, httpRoutes: PortHttpRoutes): readonly Route[] | undefined {
-    const known = this.#knownOwners?.get(host);
+    const known = this.#ownersByHost?.get(host);
     if (known !== undefined) return known;
     const services = owners.get(host) ?? [];
     const naming = [...httpRoutes.ofHost(host)].sort(compareAge);
@@ -122,8 +122,8 @@ export class ListenerRoutes implements PathUse {
       }
     }
     const sorted = [...found.values()].sort(byKey);
-    this.#knownOwners ??= new Map();
-    this.#knownOwners.set(host, sorted);
+    this.#ownersByHost ??= new Map();
+    this.#ownersByHost.set(host, sorted);
     return sorted;
   }
 
@@ -195,10 +195,10 @@ export class ListenerRoutes implements PathUse {
   }
 
   /** Sets the entries of HTTP routes. `putHttpRoute` and `removeHttpRoute` report later changes. */
-  use(routes: PortHttpRoutes): void {
+  setHttpRoutes(routes: PortHttpRoutes): void {
     this.#httpRoutes = routes;
     this.#router = undefined;
-    this.#knownOwners = undefined;
+    this.#ownersByHost = undefined;
   }
 
   putHttpRoute(route: HttpRoute): void {
@@ -213,9 +213,9 @@ export class ListenerRoutes implements PathUse {
     return this.#exclusive === undefined ? [...this.shared.values()] : [this.#exclusive];
   }
 
-  /** To be called with each change of a route. */
+  /** Must be called with each change of a route. */
   #patchRouter(removed: string, put: readonly ListenerHttpRoute[]): void {
-    this.#knownOwners = undefined;
+    this.#ownersByHost = undefined;
     if (this.#router !== undefined) patchRouter(this.#router, { removed: [removed], put });
   }
 

@@ -2,7 +2,7 @@ import type { HttpRoute } from '../http/route.ts';
 import type { HttpRouteEntry } from '../table/entry.ts';
 import type { ListenerRoutes } from './listener-routes.ts';
 
-/** The entries of HTTP routes for one port, and the listeners where they apply: those that Services share. A node has few such ports. */
+/** The entries of HTTP routes for one port, and the shared listeners at this port, where these entries apply. A node has few such ports. */
 export class PortHttpRoutes {
   /** By entry id. */
   readonly #routes = new Map<string, HttpRoute>();
@@ -26,11 +26,11 @@ export class PortHttpRoutes {
     return this.#routesByHost.get(host)?.values() ?? [];
   }
 
-  /** Adds a listener, if it is not here yet. */
+  /** Does nothing if the listener was added before. */
   addListener(listener: ListenerRoutes): void {
     if (this.#listeners.has(listener)) return;
     this.#listeners.add(listener);
-    listener.use(this);
+    listener.setHttpRoutes(this);
   }
 
   removeListener(listener: ListenerRoutes): void {

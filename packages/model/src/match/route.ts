@@ -55,7 +55,7 @@ export function relaysHttp({ settings, listener }: Pick<Route, 'settings' | 'lis
   return listener.protocol === 'TCP' && settings.httpPorts?.includes(servicePortOf(listener)) === true;
 }
 
-/** Whether the Service has the listener as a backend of HTTP routes, which alone lead to the Service then. */
+/** Whether the Service has the listener as a backend. Only HTTP routes then lead from this listener to the Service. */
 export function isBackend({ listener }: Pick<Route, 'listener'>): boolean {
   return listener.backendPort !== undefined;
 }

@@ -223,7 +223,7 @@ describe('HTTP routes of Services and of entries', () => {
     );
   });
 
-  test('of one tenant change nothing for the hosts of a tenant that named them before', () => {
+  test('of one tenant change nothing for hosts that another tenant named first', () => {
     fc.assert(
       fc.property(tables, entries, asked, (table, added, requests) => {
         const mine = [...table.entries.values()].filter(

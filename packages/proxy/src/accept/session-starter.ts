@@ -184,7 +184,7 @@ export class SessionStarter {
     const admission = admitRequest(upstream, { client, open }, this.#options.admit);
     if (typeof admission !== 'string' && admission.admitClient(route, client)) return admission;
     if (typeof admission !== 'string') admission.release();
-    // The answer to the request counts the refusal. The connection goes on, so that it has no outcome.
+    // The answer to the request counts the refusal. The connection continues, so it has no outcome yet.
     return reasonForOutcome(typeof admission === 'string' ? admission : 'client-limit');
   }
 

@@ -67,7 +67,7 @@ export class EndpointRequest implements Exchange, Sink {
   #isComplete = false;
   /** Whether the endpoint has sent a head, final or not. */
   #hasHead = false;
-  /** Whether the endpoint has sent the last head of its answer. */
+  /** Whether the endpoint has sent the final head, not only interim ones. */
   #hasAnswered = false;
   #sentAt = Number.NaN;
 

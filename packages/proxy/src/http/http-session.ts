@@ -37,7 +37,7 @@ export class HttpSession
   /** Bytes of the next request that arrived before the response was complete. At most one read. */
   #nextRequest: Uint8Array | undefined;
   #hasClientEnded = false;
-  /** Whether no request on this connection was answered yet. */
+  /** Whether the connection has not carried an answer yet. */
   isFirstRequest = true;
   /** The answer of the proxy to a request without a body, sent at the end of the request, so that the connection stays open. */
   #answerAtEnd: ErrorReason | 'redirect' | undefined;

@@ -96,7 +96,7 @@ export class RequestRouter {
     const target = requestTargetOf(head, host, routes);
     if (typeof target === 'string') return target;
     const isTls = from?.info.tls !== undefined;
-    // The server name of TLS chooses without weights.
+    // With TLS, the server name has chosen the upstream of the connection, without the weights of the backends.
     const chosen = !isTls && from?.isFirstRequest === true ? from.upstream.route.key : undefined;
     const found = routes.findByRequest(requested.with(head, target), random, chosen);
     const route = found?.route;
@@ -132,10 +132,10 @@ export class RequestRouter {
 
   /** Returns the upstream of the route. Looks the upstream up once, and again after each change of the route. */
   #upstreamOf(route: Route, target: RouteTarget): Upstream | undefined {
-    const known = target.kept as Upstream | undefined;
+    const known = target.cached as Upstream | undefined;
     if (known?.route === route) return known;
     const upstream = this.#options.upstreams.get(route.key);
-    target.kept = upstream;
+    target.cached = upstream;
     return upstream;
   }
 }
@@ -177,7 +177,7 @@ class RequestOfHead implements RoutedRequest {
   path = '';
   query = '';
   #fields: HeadFields | undefined;
-  /** The first field of each name in lower case: the index, or the value after a route has asked for it. Thousands of routes may ask. */
+  /** By name in lower case: the index of the first field, or the field's value once read, because thousands of routes may read it. */
   #firstFields: Map<string, number | string> | undefined;
 
   /** Replaces the request. */

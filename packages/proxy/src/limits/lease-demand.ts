@@ -4,8 +4,7 @@ import type { RowDemand } from './limiter-registry.ts';
 /** Demand is measured over the last second. */
 const WINDOW_MS = 1_000;
 /**
- * Bandwidth is measured over this time. After clients have moved, a proxy claims bandwidth for clients that have left until the time
- * has passed.
+ * The window over which a proxy measures bandwidth. For so long after clients have left, the proxy still claims bandwidth for them.
  */
 const BANDWIDTH_WINDOW_MS = 200;
 /** Samples that are closer together replace each other, so that their number is bounded. */

@@ -89,7 +89,7 @@ export const REQUEST_REFUSALS = [
   'forbidden',
   'suspended',
   'no-route',
-  /** The HTTP route of the request chose a backend that does not exist, or has no backend with a weight. */
+  /** The backend of the request cannot be used, or all backends of the HTTP route have the weight 0. */
   'no-backend',
   'request-timeout',
   'body-too-large',
@@ -97,7 +97,7 @@ export const REQUEST_REFUSALS = [
   'unknown-expectation',
   'misdirected-request',
   'too-many-requests',
-  /** This and the next are limits of connections of a Service that gets a request on a connection of another Service. */
+  /** `client-limit`, `rate-limit`: connection limits of a Service that gets a request on a connection of another Service. */
   'client-limit',
   'rate-limit',
   'head-too-large',
@@ -111,7 +111,7 @@ export const REQUEST_REFUSALS = [
   'no-endpoints',
   /** Every endpoint that was tried has its maximum number of connections or, with HTTP/2, of requests. */
   'overloaded',
-  /** This and the next are, like `client-limit`, for requests on a connection of another Service. */
+  /** `connection-limit`, `no-descriptors`: as `client-limit`, for a request on a connection of another Service. */
   'connection-limit',
   'no-descriptors',
   'connect-timeout',

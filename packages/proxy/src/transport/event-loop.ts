@@ -236,7 +236,7 @@ export class EventLoop {
 
   #waitMs(): number {
     const hasWork = this.#resumable.length > 0 || this.#flushable.length > 0;
-    // The owner of a closed socket may start a timer that ends before those that libuv knows now.
+    // The owner of a closed socket may start a timer that ends before the timers that libuv knows now.
     if (hasWork || this.#closing.length > 0 || this.#registrationCount === 0) return 0;
     // The first idle turn does not wait, because libuv usually has work that its next iteration completes.
     this.#idleTurns += 1;

@@ -62,7 +62,7 @@ describe('the connections of one worker to one endpoint', () => {
     almost.reset();
   });
 
-  test('are not kept if as many are idle as may be', async () => {
+  test('are not kept if the maximum number is idle', async () => {
     await using endpoint = await answeringEndpoint();
     await using other = await answeringEndpoint();
     const connections = new EndpointConnections(epollTransport);
@@ -165,7 +165,7 @@ describe('two Services with the same endpoint', () => {
       settings: { hosts: [host], httpPorts: [PORT], http2Ports },
     });
 
-  test('never share a connection of HTTP/1.1, although one client asks both', async () => {
+  test('never share a connection of HTTP/1.1, although one client sends requests to both', async () => {
     const hostsBySocket = new Map<Socket, Set<string>>();
     await using endpoint = await answeringEndpoint((socket, head) => {
       const host = /^host: (.*)$/im.exec(head)?.[1] ?? '';

@@ -7,10 +7,10 @@ import { asciiBytes, type ByteWriter } from './byte-writer.ts';
  */
 export type RedirectStatus = (typeof REDIRECT_STATUSES)[number];
 
-/** What all redirects have besides Location. */
+/** The parts of a redirect that do not depend on the location. */
 export interface RedirectAnswer {
   readonly status: RedirectStatus;
-  /** The current time as Date wants it. */
+  /** The current time in the format of the field Date. */
   readonly dateText: Uint8Array;
   readonly closes: boolean;
   /** 0 if the client sent HTTP/1.0, 1 for HTTP/1.1. */
@@ -69,7 +69,7 @@ export function writeRedirect(writer: ByteWriter, redirect: Redirect): number {
   return writeEnd(writer, redirect);
 }
 
-/** The same for a complete URI, as `locationFor` returns it. */
+/** Writes a redirect to a complete URI, as returned by `locationFor`. Returns the number of bytes. */
 export function writeRedirectTo(writer: ByteWriter, location: string, answer: RedirectAnswer): number {
   const bytes = Buffer.from(location, 'latin1');
   writer.bytes(HEAD_STARTS[answer.status]);

@@ -109,7 +109,7 @@ for (const [version, startClient] of [['HTTP/1.1', overHttp1] as const, ['HTTP/2
       });
     });
 
-    test('answers the share of a backend that cannot be used with 500, and that of one without endpoints with 503', async (context) => {
+    test('answers the share of a backend that cannot be used with 500, and that of a backend without endpoints with 503', async (context) => {
       const foreign = { service: uidOf({ namespace: 'other', name: 'foreign' }), port: 8080, weight: 1 };
       const { ask } = await serve(
         context,
@@ -305,7 +305,7 @@ for (const [version, startClient] of [['HTTP/1.1', overHttp1] as const, ['HTTP/2
       }
     });
 
-    test('is all that leads to a backend, and leaves the hosts of other Services alone', async (context) => {
+    test('alone leads to a backend, and gets no request for the host of another Service', async (context) => {
       const { ask } = await serve(
         context,
         [

@@ -44,7 +44,7 @@ const REFUSED: Readonly<Record<string, readonly [request: string, status: number
     413,
   ],
   'another expectation': [post('Expect: 200-ok\r\nContent-Length: 2', 'ok'), 417],
-  'a transfer coding beside chunked': [post('Transfer-Encoding: gzip, chunked', '0\r\n\r\n'), 400],
+  'a transfer coding besides chunked': [post('Transfer-Encoding: gzip, chunked', '0\r\n\r\n'), 400],
   'no Host': ['GET / HTTP/1.1\r\n\r\n', 400],
 };
 
