@@ -132,11 +132,11 @@ describe('parseArguments', () => {
   const mistakes: readonly (readonly [string[], RegExp])[] = [
     [
       [],
-      /^missing name of a benchmark: expected one of l4, l7, cost, fairness, hostile, control, propagation, cutoff, limits, start, soak$/,
+      /^missing name of a benchmark: expected one of l4, l7, cost, fairness, hostile, control, propagation, cutoff, limits, leases, start, soak$/,
     ],
     [
       ['l5'],
-      /^invalid benchmark "l5": expected one of l4, l7, cost, fairness, hostile, control, propagation, cutoff, limits, start, soak$/,
+      /^invalid benchmark "l5": expected one of l4, l7, cost, fairness, hostile, control, propagation, cutoff, limits, leases, start, soak$/,
     ],
     [['l4', 'again'], /^unexpected argument "again"$/],
     [['l4', '--fast'], /^Unknown option '--fast'$/],
