@@ -86,10 +86,7 @@ export class Lease {
     this.#wanted = isDraining ? Math.min(fair, Math.max(1, claim.demand, claim.floor)) : fair;
   }
 
-  /**
-   * Reports whether the lease should be exchanged at `now`, in milliseconds of the monotonic clock. A lease is due at multiples of its
-   * interval, so that one call exchanges many leases of a proxy.
-   */
+  /** Reports whether the lease should be exchanged at `now`, in milliseconds of the monotonic clock. */
   isDue(now: number): boolean {
     const limit = this.#leasedUnits;
     const interval = exchangeIntervalMs({
@@ -100,8 +97,7 @@ export class Lease {
       held: this.#lastHeld,
       hasDemandChanged: isRate(this.name.resource) && hasDemandChanged(this.#claim.demand, this.#reportedDemand, limit),
     });
-    const intervalMs = Math.min(interval, MAX_EXCHANGE_INTERVAL_MS);
-    return Math.floor(now / intervalMs) > Math.floor(this.#exchangedAt / intervalMs);
+    return now - this.#exchangedAt >= Math.min(interval, MAX_EXCHANGE_INTERVAL_MS);
   }
 
   /** Makes the next call of `isDue` return true. */
