@@ -133,16 +133,17 @@ export function forwardResponse(
     readonly requestMethod?: number;
   } = {},
 ): readonly string[] {
-  return headLines(writeResponse(responseContext(parseResponse(headBytes(lines), requestMethod), options)));
+  const context = responseContext(parseResponse(headBytes(lines), requestMethod), options);
+  return headLines(writeResponse(context) as Uint8Array);
 }
 
-export function writeResponse(context: ResponseContext): Uint8Array {
+/** Applies all response passes. Returns the head that the client gets, or undefined if the head is refused. */
+export function writeResponse(context: ResponseContext): Uint8Array | undefined {
   const edit = new HeadEdit();
   const writer = new ByteWriter(new Uint8Array(MEMORY_BYTES));
   editResponse(edit, context);
   const end = writeResponseHead(writer, edit, context.head);
-  assert.notEqual(end, -1);
-  return writer.memory.subarray(0, end);
+  return end < 0 ? undefined : writer.memory.subarray(0, end);
 }
 
 function compiled(filters: readonly HeaderFilter[] | undefined): RequestContext['filters'] {

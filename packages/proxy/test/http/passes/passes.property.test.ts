@@ -265,7 +265,10 @@ test('a forwarded response has one framing and every end-to-end field as it was 
       ({ bytes, requestMethod }, closes, clientMinorVersion) => {
         const received = parseResponse(bytes, requestMethod);
         const context = responseContext(received, { closes, clientMinorVersion });
-        const sent = parseResponse(writeResponse(context), requestMethod);
+        const head = writeResponse(context);
+        // More than 32 names in Connection are refused.
+        if (head === undefined) return void fc.pre(false);
+        const sent = parseResponse(head, requestMethod);
         const pairs = fieldPairs(sent.fields);
         assert.equal(sent.status, received.status);
         assert.equal(sent.framing.kind, context.bodyKind);
