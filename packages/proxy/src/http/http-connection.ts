@@ -160,7 +160,11 @@ export abstract class HttpConnection
   onReadAllowed(direction: Direction): void {
     this.guarded(() => {
       if (direction === 'in') this.onEndpointReady();
-      else this.#resumeResponses();
+      else {
+        // A stream that fills each read gets a larger buffer, which could exceed the limit for a whole second.
+        this.endpointStream?.limitReadBytes?.(this.#throttle.quantumBytes('out'));
+        this.#resumeResponses();
+      }
     });
   }
 

@@ -57,7 +57,10 @@ export const NO_DETAILS: FailureDetails = {};
 export type RequestBody = 'none' | 'framed' | 'unframed';
 
 /** Where the response comes from. */
-export type ResponseSource = Pick<TcpStream, 'readStart' | 'readStop' | 'awaitsDrain' | 'bufferedBytes' | 'setWindow'>;
+export type ResponseSource = Pick<
+  TcpStream,
+  'readStart' | 'readStop' | 'awaitsDrain' | 'bufferedBytes' | 'limitReadBytes' | 'setWindow'
+>;
 
 /** What carries one request at a time to an endpoint: a connection of HTTP/1.1, or a stream of HTTP/2. */
 export interface RequestCarrier {

@@ -133,8 +133,8 @@ export interface TcpStream {
    */
   accept(events: StreamEvents): void;
   /**
-   * Limits the number of bytes of each read, for rate-limited connections. Must be called before the first read. Absent
-   * if the transport does not support a limit.
+   * Limits the number of bytes of each read from now on, for rate-limited connections. Absent if the transport does not
+   * support a limit.
    */
   limitReadBytes?(bytes: number): void;
   /**
