@@ -186,8 +186,9 @@ export class Http2Session
   // What the requests need.
 
   write(bytes: Uint8Array): number {
-    const most = this.client.maxWriteBytes ?? Number.POSITIVE_INFINITY;
-    for (let at = 0; at < bytes.length; at += most) this.#send(bytes.subarray(at, Math.min(bytes.length, at + most)));
+    const maxBytes = this.client.maxWriteBytes ?? Number.POSITIVE_INFINITY;
+    for (let at = 0; at < bytes.length; at += maxBytes)
+      this.#send(bytes.subarray(at, Math.min(bytes.length, at + maxBytes)));
     return this.client.queuedBytes;
   }
 
