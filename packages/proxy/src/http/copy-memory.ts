@@ -1,4 +1,4 @@
-/** A longer request is not copied. The transport takes a shorter one with one system call, completely or not at all. */
+/** Longer requests are not copied. The transport sends a shorter one with one system call, completely or not at all. */
 export const MAX_COPIED_BYTES = 16_384;
 const SHORT_BYTES = 1_024;
 const MAX_FREE_SHORT = 256;
@@ -18,7 +18,7 @@ export function takeCopyMemory(length: number): Uint8Array {
     : (shortMemory.pop() ?? new Uint8Array(SHORT_BYTES));
 }
 
-/** Gives memory of `takeCopyMemory` back. Nobody may use this memory any more. Ignores other memory. */
+/** Gives memory of `takeCopyMemory` back. The caller must not use the memory afterwards. Ignores other memory. */
 export function giveBackCopyMemory(memory: Uint8Array): void {
   if (memory.length === SHORT_BYTES && shortMemory.length < MAX_FREE_SHORT) shortMemory.push(memory);
   else if (memory.length === MAX_COPIED_BYTES && longMemory.length < MAX_FREE_LONG) longMemory.push(memory);

@@ -52,22 +52,22 @@ export interface RequestConnection {
   readonly now: number;
 }
 
-/** The way of a request to its endpoint. */
+/** Sends a request to its endpoint. */
 interface RequestSink extends Sink {
   /** Ends a body that was written without chunks. The trailers are complete lines `name: value` with CRLF. */
   sendEnd(trailers: Uint8Array): void;
 }
 
 export interface ResponseOptions extends Pick<ResponseClient, 'stickyCookieLine'> {
-  /** When the endpoint has received the request. */
+  /** When the first bytes of the request were written to the endpoint, in milliseconds of `RequestConnection.now`. */
   readonly sentAt: number;
   /** Whether the connection must end after a final response. */
   readonly closes: boolean;
 }
 
 /**
- * The request that a client connection carries: what its answer depends on, and how it is counted. All `write` methods
- * add to the `output` of this thread. One instance is used for all requests of a connection.
+ * The request that a client connection carries: what its answer depends on, and how the request is counted. All `write`
+ * methods add to the `output` of this thread. An HTTP/1.1 connection uses one instance for all its requests.
  */
 export class CurrentRequest {
   /** The method (`METHOD`). */
@@ -172,8 +172,8 @@ export class CurrentRequest {
   }
 
   /**
-   * Whether the request is one for the Service of the connection. Otherwise the log of this Service, which may belong to
-   * another tenant, must not show its host and path.
+   * Whether the request is for the Service of the connection. If not, the log of this Service, which may belong to
+   * another tenant, must not show the host and the path of the request.
    */
   get isForConnection(): boolean {
     return this.#requested === this.#connection.upstream;
@@ -222,7 +222,7 @@ export class CurrentRequest {
     return connectionOptions !== undefined && writeEditedResponse(head) ? connectionOptions : undefined;
   }
 
-  /** The same, but leaves the head in `edit`. */
+  /** Does the same as `writeResponseHead`, but leaves the head in `edit`. */
   editResponseHead(head: ResponseHead, { sentAt, closes, stickyCookieLine }: ResponseOptions): number | undefined {
     const { upstream, now } = this.#connection;
     const { status } = head;

@@ -46,8 +46,8 @@ export class EndpointAttempts {
   }
 
   /**
-   * Returns the endpoint of the client's cookie unless it is excluded or was tried, otherwise another endpoint. `failure` is why the last
-   * attempt has failed.
+   * Returns the endpoint of the client's cookie for the first attempt, unless this endpoint is excluded; otherwise
+   * another endpoint. `failure` is why the last attempt has failed.
    */
   choose(
     upstream: Upstream,

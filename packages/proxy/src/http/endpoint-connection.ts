@@ -119,7 +119,7 @@ export class EndpointConnection
     this.stream.write(this.#addsChunks ? this.#withChunk(bytes) : bytes);
   }
 
-  /** Returns the bytes with the framing of one chunk around the part behind the head. */
+  /** Returns the bytes with the framing of one chunk around the part after the head. */
   #withChunk(bytes: Uint8Array): Uint8Array {
     const start = this.#hasSentHead
       ? 0
@@ -236,7 +236,7 @@ export class EndpointConnection
       return 'other';
     }
     if (status < 200) return 'head';
-    // RFC 9112 §9.3: a connection of HTTP/1.0 does not persist without `keep-alive`, which Weir does not use.
+    // RFC 9112 §9.3: an HTTP/1.0 connection does not persist without `keep-alive`, which Weir does not use.
     this.#isReusable = !framing.endsConnection && minorVersion > 0 && (options & CONNECTION_OPTION.close) === 0;
     this.endpointIdleSeconds = keepAliveSeconds(head.fields);
     return 'body';
@@ -249,7 +249,7 @@ export class EndpointConnection
   onMessageEnd(trailers: HeadFields | undefined, hasMore: boolean): void {
     const exchange = this.#exchange;
     this.#exchange = undefined;
-    // RFC 9112 §9.3: bytes behind the response belong to no request, so the connection cannot be trusted any more.
+    // RFC 9112 §9.3: bytes after the response belong to no request, so the connection cannot be trusted any more.
     exchange?.onResponseEnd(trailers, this.#isReusable && !hasMore);
   }
 

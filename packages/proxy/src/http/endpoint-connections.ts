@@ -140,8 +140,8 @@ export class EndpointConnections implements EndpointConnectionOwner {
   }
 
   /**
-   * Closes idle connections that were idle for too long or are too old, and those whose endpoint is not used any more. Must be
-   * called once a second.
+   * Closes idle connections that were idle for too long, that are too old, or whose endpoint is not used any more. Must
+   * be called once a second.
    */
   tick(now: number): void {
     this.#now = now;

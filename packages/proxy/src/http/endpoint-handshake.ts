@@ -24,9 +24,9 @@ export interface EndpointHandshakeOptions {
 }
 
 /**
- * The TLS handshake with an endpoint. The steps of the handshake wait in the same queue as the handshakes with clients, in which
- * the tenants take turns, so that no tenant can occupy the worker with expensive handshakes of its endpoints. This object handles
- * the events of the plain stream; `owner` gets the encrypted stream.
+ * The TLS handshake with an endpoint. The steps of the handshake wait in the same queue as the handshakes with clients,
+ * in which the tenants take turns, so that no tenant can occupy the worker with expensive handshakes of its endpoints.
+ * This object handles the events of the plain stream; `owner` gets the encrypted stream.
  */
 export class EndpointHandshake implements StreamEvents, WaitingHandshake {
   readonly #options: EndpointHandshakeOptions;

@@ -34,7 +34,7 @@ export interface EndpointRequestOptions {
 type Attempt = 'first' | 'retry' | 'move';
 
 const SWITCHING_PROTOCOLS = 101;
-/** How often a request that endpoints of HTTP/2 refuse is sent again. */
+/** How often a request that HTTP/2 endpoints refuse is sent again. */
 const MAX_REFUSALS = 3;
 
 /**
@@ -54,7 +54,7 @@ export class EndpointRequest implements Exchange, Sink {
   #carrier: RequestCarrier | undefined;
   #method: number = METHOD.other;
   #body: RequestBody = 'none';
-  /** Whether the request asks for a WebSocket, which endpoints of HTTP/2 do not get. */
+  /** Whether the request asks for a WebSocket, which HTTP/2 endpoints do not get. */
   #needsHttp1 = false;
   /** How often endpoints have refused the request. */
   #refusals = 0;
@@ -86,7 +86,7 @@ export class EndpointRequest implements Exchange, Sink {
     return this.#carrier?.stats;
   }
 
-  /** When the first bytes of the request were written to the present endpoint, in milliseconds of `Turns.nowMs`. */
+  /** When the first bytes of the request were written to the current endpoint, in milliseconds of `Turns.nowMs`. */
   get sentAt(): number {
     return this.#sentAt;
   }
@@ -105,7 +105,7 @@ export class EndpointRequest implements Exchange, Sink {
     return this.#carrier?.isConnected === false;
   }
 
-  /** Returns the line Set-Cookie if the sticky cookie of the client does not name the present endpoint. */
+  /** Returns the line Set-Cookie if the sticky cookie of the client does not name the current endpoint. */
   stickyCookieLine(client: { readonly isHttps: boolean }): Uint8Array | undefined {
     const { stats } = this;
     if (stats === undefined || stats === this.cookieEndpoint) return undefined;
@@ -168,7 +168,7 @@ export class EndpointRequest implements Exchange, Sink {
     this.#releaseCarrier()?.reset();
   }
 
-  /** Tries another endpoint if the present one is not connected yet. */
+  /** Tries another endpoint if the current endpoint is not connected yet. */
   onEndpointUnavailable(): void {
     if (!this.isConnecting || !this.#attempts.mayContinue) return;
     if (!this.#attempts.hasUntriedEndpoint(this.#upstream)) return;
@@ -176,7 +176,7 @@ export class EndpointRequest implements Exchange, Sink {
     this.#connect('connect-failed', 'move');
   }
 
-  /** Gives up the present endpoint, which is not connected, and tries another one. `code` is the errno name, if any. */
+  /** Gives up the current endpoint, which is not connected, and tries another. `code` is the errno name, if any. */
   tryNextEndpoint(failure: ErrorReason, code?: string): void {
     const carrier = this.#releaseCarrier();
     if (carrier !== undefined && !isLocalFailure(code)) this.#upstream.onConnectFailed(carrier.stats);
@@ -200,7 +200,7 @@ export class EndpointRequest implements Exchange, Sink {
     const { status } = head;
     this.#hasHead = true;
     const options = this.#owner.onResponseHead(head);
-    // Another head follows all other interim responses (RFC 9110 §15.2).
+    // Another head follows an interim response, unless the response is a 101 (RFC 9110 §15.2).
     if (options === undefined || (status < 200 && status !== SWITCHING_PROTOCOLS)) return options;
     this.#hasAnswered = true;
     const { stats } = this;
@@ -289,7 +289,7 @@ export class EndpointRequest implements Exchange, Sink {
     if (failure !== 'closed' || !carrier.isReused) return false;
     // RFC 9110 §9.2.2: a request may be repeated if it is known that the original request was never applied.
     if (carrier.unsentBytes >= this.#copiedBytes) return true;
-    // RFC 9110 §9.2.2: otherwise only if the method is idempotent. The endpoint may have used a body, so the request has none.
+    // RFC 9110 §9.2.2: otherwise only if the method is idempotent. Not with a body, which the endpoint may have used.
     return this.#body === 'none' && isIdempotent(this.#method);
   }
 

@@ -113,12 +113,12 @@ interface CompleteTerms extends EndpointTlsTerms {
   readonly certificate: CertificateEntry | null;
 }
 
-interface KnownTls {
+interface CachedTls {
   readonly route: Route;
   readonly tls: EndpointTls | 'none' | 'missing';
 }
 
-const KNOWN = new WeakMap<Upstream, KnownTls>();
+const tlsByUpstream = new WeakMap<Upstream, CachedTls>();
 
 /**
  * Returns the TLS for the endpoints of an upstream; `none` if the endpoints expect no TLS; `missing` if the CAs, or the
@@ -128,26 +128,26 @@ export function endpointTlsOf(
   upstream: Upstream,
   { sealer, handshakes }: Pick<RelayContext, 'sealer' | 'handshakes'>,
   tenant: object,
-): KnownTls['tls'] {
+): CachedTls['tls'] {
   const { route } = upstream;
   if (!endpointsExpectTls(route)) return 'none';
-  let known = KNOWN.get(upstream);
-  if (known?.route !== route) {
-    known = { route, tls: tlsFor(route, { former: known?.tls, sealer, turns: { queue: handshakes, tenant } }) };
-    KNOWN.set(upstream, known);
+  let cached = tlsByUpstream.get(upstream);
+  if (cached?.route !== route) {
+    cached = { route, tls: tlsFor(route, { former: cached?.tls, sealer, turns: { queue: handshakes, tenant } }) };
+    tlsByUpstream.set(upstream, cached);
   }
-  const { tls } = known;
+  const { tls } = cached;
   if (tls instanceof EndpointTls) tls.tenant = tenant;
   return tls;
 }
 
 interface TlsInput {
-  readonly former: KnownTls['tls'] | undefined;
+  readonly former: CachedTls['tls'] | undefined;
   readonly sealer: Sealer | undefined;
   readonly turns: HandshakeTurns;
 }
 
-function tlsFor(route: Route, { former, sealer, turns }: TlsInput): KnownTls['tls'] {
+function tlsFor(route: Route, { former, sealer, turns }: TlsInput): CachedTls['tls'] {
   const terms = endpointTlsTerms(route);
   if (terms === undefined) return 'none';
   const { serverName, authorities, certificate } = terms;

@@ -13,10 +13,10 @@ const MAX_HOP_CHARS = 45 + '[]:65535'.length;
 const COMMA = 0x2c;
 
 /**
- * Returns the address of the client for whom a trusted peer has sent a request: the last address in X-Forwarded-For that
- * is not in `trusted`, because each trusted proxy has appended the address of its own peer. If the field
- * names only trusted proxies, or the value before them is not an address, returns the first of these proxies. Returns undefined
- * if the field is missing, or if its last value is not an address.
+ * Returns the address of the client for whom a trusted peer has sent a request: the last address in X-Forwarded-For
+ * that is not in `trusted`, because each trusted proxy has appended the address of its own peer. If the field names
+ * only trusted proxies, or the value before them is not an address, returns the first of these proxies. Returns
+ * undefined if the field is missing, or if its last value is not an address.
  */
 export function forwardedClientOf(fields: HeadFields, trusted: NetworkSet): string | undefined {
   const { bytes, ids, count, valueStart, valueEnd } = fields;

@@ -19,7 +19,7 @@ import { dateText, edit, fillRandom, output } from './worker-memory.ts';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** What the request passes need. The caller sets `head` and `peer` before each use. */
+/** What the request passes need. `writeRequest` sets the fields that depend on the request before each use. */
 const requestContext: Mutable<RequestContext> = {
   head: new RequestHeadParser(),
   peer: new ForwardedPeer({
@@ -44,7 +44,7 @@ const requestContext: Mutable<RequestContext> = {
   requestId: new Uint8Array(16),
 };
 
-/** What the response passes need. The caller sets the fields that depend on the response before each use. */
+/** What the response passes need. `editResponseFor` sets the fields that depend on the response before each use. */
 const responseContext: ResponseContext = {
   head: new ResponseHeadParser(),
   clientMinorVersion: 1,
@@ -78,13 +78,16 @@ export const writtenRequest: Pick<RequestContext, 'isHttps' | 'isWebSocket' | 'c
   /** Whether the client wants no further response on the connection. */
   get closes() {
     const { connectionOptions, head } = requestContext;
-    // RFC 9112 §9.3: a connection of HTTP/1.1 persists without `close`, a connection of HTTP/1.0 only with `keep-alive`.
+    // RFC 9112 §9.3: an HTTP/1.1 connection persists without `close`, an HTTP/1.0 connection only with `keep-alive`.
     if ((connectionOptions & CONNECTION_OPTION.close) !== 0) return true;
     return head.minorVersion === 0 && (connectionOptions & CONNECTION_OPTION.keepAlive) === 0;
   },
 };
 
-/** Writes the head that an endpoint receives. `routed` is undefined for a request that gets no endpoint. Returns a reason if the request must be refused. */
+/**
+ * Writes the head that an endpoint receives. `routed` is undefined for a request that gets no endpoint. Returns a
+ * reason if the request must be refused.
+ */
 export function writeRequest(
   head: RequestHead,
   {
@@ -145,7 +148,10 @@ export function editResponseFor(
   return isUnasked ? undefined : responseContext;
 }
 
-/** Adds a head that `editResponseFor` has edited to the output. Returns false, and clears the output, if the head is too large. */
+/**
+ * Adds the head that `editResponseFor` has edited to the output. If the head is too large, clears the output and
+ * returns false.
+ */
 export function writeEditedResponse(head: ResponseHead): boolean {
   if (writeResponseHead(output, edit, head) >= 0) return true;
   output.at = 0;

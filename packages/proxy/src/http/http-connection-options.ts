@@ -19,6 +19,6 @@ export interface HttpConnectionOptions {
    * connection has.
    */
   admitTo(upstream: Upstream, info: DownstreamInfo, open: Admission): Admission | ErrorReason;
-  /** Starts a session of HTTP/2 with the client of this session. `info.prereadBytes` are its first bytes. */
+  /** Starts an HTTP/2 session with the client of this session. `info.prereadBytes` are the client's first bytes. */
   startHttp2(client: TcpStream, upstream: Upstream, admitted: { info: DownstreamInfo; admission: Admission }): void;
 }

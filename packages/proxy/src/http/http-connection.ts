@@ -23,8 +23,8 @@ import { HEAD_TIMEOUT_MS, RequestTimeouts } from './request-timeouts.ts';
 import type { TenantTurns, TurnTaker } from './request-turns.ts';
 
 /**
- * A client connection, which belongs to one Service at a time: its counters, limits and deadline, and when its client is
- * read. The subclass reads the requests and writes the responses.
+ * A client connection, which belongs to one Service at a time: counters, limits, deadline, access log, and when the
+ * client is read. The subclasses read requests and write responses.
  */
 export abstract class HttpConnection
   extends CountedConnection
@@ -45,9 +45,9 @@ export abstract class HttpConnection
   protected readonly options: HttpConnectionOptions;
   /** The access log's record of the open request. Undefined if the request is not logged. */
   logged: LoggedRequest | undefined;
-  /** Whether no further request begins, see `pace`. */
+  /** Whether further requests must wait, see `pace`. */
   protected isPaced = false;
-  /** Whether bytes of the open request are being read that are not counted yet. */
+  /** Whether a read is being processed. Its bytes are counted afterwards, and the log line waits for the count. */
   protected hasUncountedBytes = false;
   protected readonly isHttp2: boolean = false;
   protected requestTurns: TenantTurns;
@@ -103,7 +103,7 @@ export abstract class HttpConnection
   protected abstract read(bytes: Uint8Array): void;
   /** Begins the requests that had to wait, see `pace`. */
   protected abstract readNextRequests(): void;
-  /** Gives up the open request. */
+  /** Gives up the open requests. */
   protected abstract cancelRequest(): void;
   /** Called when the client may be read again. */
   abstract onEndpointReady(): void;
@@ -149,7 +149,7 @@ export abstract class HttpConnection
     }
   }
 
-  /** Counts the connection. To be called with each request. */
+  /** Counts the connection for its Service, once. Must be called with each request. */
   protected countConnection(): void {
     if (this.#firstRequest === 'valid') return;
     this.#firstRequest = 'valid';
@@ -168,7 +168,7 @@ export abstract class HttpConnection
     });
   }
 
-  /** To be called when the bandwidth limits and the client may let the client get more. */
+  /** Continues what waited for the bandwidth limits or for the client: first the responses, then further requests. */
   #resumeResponses(): void {
     if (this.isPaced && this.client.awaitsDrain) return;
     const wasPaced = this.isPaced;
@@ -182,16 +182,13 @@ export abstract class HttpConnection
     if (!this.client.awaitsDrain) this.endpointStream?.readStart();
   }
 
-  /**
-   * Lets no further request begin before the client takes more and the bandwidth limits let the client get more. Then calls
-   * `readNextRequests`.
-   */
+  /** Makes requests wait until the client and the bandwidth limits take more. Then calls `readNextRequests`. */
   protected pace(): void {
     this.isPaced = true;
     this.client.readStop();
   }
 
-  /** Charges the response. Lets the next request wait if the client has received too much or does not read its responses. */
+  /** Charges the response. Makes the next request wait if the client has received too much or does not read. */
   protected paceAfterResponse(): void {
     const maySend = this.chargeSent();
     // Otherwise the answers to many small requests would wait in memory.
@@ -242,7 +239,7 @@ export abstract class HttpConnection
     this.writeToClient(bytes);
   }
 
-  /** Called after the parts of a response that one read has delivered. Stops reading the endpoint if the client is slow. */
+  /** Called after all parts of a response from one read. Pauses the endpoint if the client must not get more. */
   onReadEnd(): void {
     const stream = this.endpointStream;
     if (this.#hasEnded || stream === undefined) return;
@@ -263,7 +260,7 @@ export abstract class HttpConnection
     if (this.logged.isComplete) this.endLog();
   }
 
-  /** Begins to log a request, if it is logged. `head` is undefined if the client sent no valid head. */
+  /** Begins the record of a request if the Service has an access log. `head` is undefined if the head was not valid. */
   startLog({ settings }: Route, head: LoggedHead | undefined): LoggedRequest | undefined {
     if (settings.accessLog === undefined) return undefined;
     const { isHttp2, context } = this;
@@ -278,7 +275,7 @@ export abstract class HttpConnection
     if (this.logged !== undefined) this.logged.request = request;
   }
 
-  /** Logs the request, whose answer is complete. `reason` says why the proxy answered, if it did. */
+  /** Logs the request, whose answer is complete. `reason` says why the proxy answered, if the proxy did. */
   protected completeLog(reason?: AnswerReason): void {
     this.logged?.complete(reason);
     if (!this.hasUncountedBytes) this.endLog();
@@ -312,7 +309,7 @@ export abstract class HttpConnection
     return this.#throttle.mayRead('out', bytes);
   }
 
-  /** Whether a bandwidth limit lets the open request wait. */
+  /** Whether a bandwidth limit makes the open request wait. */
   protected get isThrottled(): boolean {
     return this.#throttle.isThrottled;
   }
@@ -360,7 +357,7 @@ export abstract class HttpConnection
     }
   }
 
-  /** Ends this session, and gives its client to a session of HTTP/2. The client keeps its admission. */
+  /** Ends this session, and gives its client to an HTTP/2 session. The client keeps its admission. */
   protected startHttp2(bytes: Uint8Array): void {
     const { upstream, admission, client } = this;
     const uncountedBytes = this.#uncountedInput;

@@ -1,4 +1,4 @@
-// Relays the HTTP/1.1 requests of one client connection. The way of a request:
+// Relays the HTTP/1.1 requests of one client connection. The path of a request:
 // 1. `MessageReader` finds its head and its body in the bytes of the client.
 // 2. The request passes (passes/request-passes.ts) decide which head the endpoint receives.
 // 3. `EndpointRequest` chooses an endpoint, sends the request, and tries again where that is safe.
@@ -39,13 +39,13 @@ export class HttpSession
   #hasClientEnded = false;
   /** Whether the connection has not carried an answer yet. */
   isFirstRequest = true;
-  /** The answer of the proxy to a request without a body, sent at the end of the request, so that the connection stays open. */
+  /** Why the proxy answers a request without a body. Sent at the end of the request, to keep the connection open. */
   #answerAtEnd: ErrorReason | 'redirect' | undefined;
   /** The first bytes of the connection, if they are too few to tell HTTP/2 from HTTP/1.1. */
   #firstBytes: Uint8Array | undefined;
-  /** Bytes of the present message that are not counted yet: those of an incomplete head. */
+  /** How many bytes of the current message are not counted yet, because its head is incomplete. */
   #messageBytes = 0;
-  /** Where the present message begins in the bytes of its parser. */
+  /** Where the current message begins in the bytes of its parser. */
   #messageStart = 0;
 
   constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
@@ -111,7 +111,8 @@ export class HttpSession
     if (this.isWaiting || this.isPaced) return;
     const { drainIdleMs } = this.context;
     if (drainIdleMs === 0) this.#linger();
-    // RFC 9112 §9.5: a client may send a request while the FIN is on its way, so active clients learn of the end from a response.
+    // RFC 9112 §9.5: a client may send a request while the FIN is on its way, so active clients learn of the end from a
+    // response.
     else this.timeouts.set(drainIdleMs);
   }
 
@@ -169,7 +170,7 @@ export class HttpSession
       this.hasUncountedBytes = false;
       if (this.isEnded) return;
       this.#countMessage(at - start);
-      // Otherwise the deadline is that of the time without a request.
+      // Until the first byte of the head, the deadline was that of an idle connection.
       if (this.#reader.isInHead && !wasInHead) this.timeouts.set(HEAD_TIMEOUT_MS);
       flush(this.#request);
     }
@@ -199,7 +200,7 @@ export class HttpSession
     if (upstream === this.upstream) return undefined;
     const admission = this.options.admitTo(upstream, this.info, this.admission);
     if (typeof admission === 'string') return admission;
-    // RFC 9112 §2.2: an empty line before the request is part of the request before.
+    // RFC 9112 §2.2: an empty line before the request belongs to the previous request.
     const emptyLineBytes = methodStart - this.#messageStart;
     this.countReceived(emptyLineBytes);
     this.#messageBytes -= emptyLineBytes;
@@ -209,7 +210,7 @@ export class HttpSession
     return undefined;
   }
 
-  /** Whether the next bytes are the first of the connection, and may be those of HTTP/2. */
+  /** Whether the next bytes may begin the HTTP/2 preface, because they are the first bytes of the connection. */
   #mayStartHttp2(): boolean {
     // RFC 9113 §3.2: over TLS, a client speaks HTTP/2 only if ALPN has chosen `h2`.
     return this.info.tls === undefined && this.isFirstRequest && this.#phase === 'head' && !this.#reader.isInHead;
@@ -360,12 +361,12 @@ export class HttpSession
     if (this.isEnded || this.#nextRequest !== undefined) return;
     // RFC 9112 §9.6: a client that has sent FIN still reads the responses to the requests before.
     if (this.#hasClientEnded && (this.#phase === 'head' || this.#phase === 'body')) this.#linger();
-    // The client is not read while its request waits for a connection, which may have failed.
+    // The client is not read while its request waits for a connection to an endpoint.
     else if (this.canTakeInput) this.readClient();
     if (this.context.isDraining) this.onWorkerDrain();
   }
 
-  /** Keeps bytes behind a request, and reads nothing more until its response is complete. */
+  /** Keeps bytes that follow a request, and reads nothing more until the response of this request is complete. */
   #keepForNextRequest(bytes: Uint8Array, at: number): void {
     const rest = bytes.subarray(at);
     this.#nextRequest =

@@ -1,7 +1,7 @@
 /**
- * The age, in ticks of the timeout wheel (seconds), from which a connection to an endpoint carries no further request once it
- * has none. One hour, as in nginx (`keepalive_time`), so that what an old connection holds, such as the memory of its TLS
- * session and the verified certificate of the endpoint, does not stay forever.
+ * The age, in ticks of the timeout wheel (seconds), from which a connection to an endpoint is closed as soon as the
+ * connection is idle. One hour, as in nginx (`keepalive_time`), so that what an old connection holds, such as the
+ * memory of its TLS session and the verified certificate of the endpoint, does not stay forever.
  */
 export const MAX_AGE_TICKS = 3_600;
 

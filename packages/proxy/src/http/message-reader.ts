@@ -102,7 +102,7 @@ class Reader<P extends HeadParser> {
     this.#partialHead = undefined;
   }
 
-  /** Reads the bytes from `start` on, at most to the end of the message. Returns the position of the first byte that was not read. */
+  /** Reads from `start` to the end of the message at most. Returns the position of the first byte that was not read. */
   read(bytes: Uint8Array, start: number, handler: MessageHandler<P>): number {
     const end = bytes.length;
     let at = start;

@@ -3,7 +3,7 @@ import type { TcpStream } from '../transport/tcp-transport.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import type { ResponseHead } from './passes/response-passes.ts';
 
-/** A request that a carrier carries to an endpoint. The carrier calls the methods in the order of the response. */
+/** A request that a carrier carries to an endpoint. The carrier calls the methods as the response arrives. */
 export interface Exchange {
   onConnected(): void;
   /**
@@ -27,8 +27,8 @@ export interface Exchange {
 }
 
 /**
- * `closed`: the connection has ended, and no byte has arrived since the last head. `incomplete`: the connection has ended, and a
- * part of a head or of a body has arrived.
+ * `closed`: the connection has ended, and no byte has arrived since the last head. `incomplete`: the connection has
+ * ended, and a part of a head or of a body has arrived.
  * `refused`: the endpoint says that it has not processed the request. `reset`: the endpoint has reset the stream.
  * `other-version`: the endpoint is connected, but does not speak this version of HTTP. Nothing was sent.
  */
@@ -44,15 +44,16 @@ export type EndpointFailure =
 export interface FailureDetails {
   /** The errno name of a failure of the connection. */
   readonly errno?: string | undefined;
-  /** The code of HTTP/2 with which the endpoint has reset the stream (RFC 9113 §7). */
+  /** The HTTP/2 error code with which the endpoint has reset the stream (RFC 9113 §7). */
   readonly resetCode?: number | undefined;
 }
 
 export const NO_DETAILS: FailureDetails = {};
 
 /**
- * The body of a request in the form of HTTP/1.1. `unframed`: the head says that the body is chunked, but the body comes
- * without chunks, and `sendEnd` ends the body. `framed`: any other body; `sendEnd` ends the body too if the endpoint may get HTTP/2.
+ * The body of a request in HTTP/1.1 form. `unframed`: the head says that the body is chunked, but the body comes
+ * without chunks, and `sendEnd` ends the body. `framed`: any other body; `sendEnd` ends the body too if the endpoint
+ * may get HTTP/2.
  */
 export type RequestBody = 'none' | 'framed' | 'unframed';
 
@@ -62,14 +63,14 @@ export type ResponseSource = Pick<
   'readStart' | 'readStop' | 'awaitsDrain' | 'bufferedBytes' | 'limitReadBytes' | 'setWindow'
 >;
 
-/** What carries one request at a time to an endpoint: a connection of HTTP/1.1, or a stream of HTTP/2. */
+/** What carries one request at a time to an endpoint: an HTTP/1.1 connection or an HTTP/2 stream. */
 export interface RequestCarrier {
   readonly stats: EndpointStats;
   readonly isConnected: boolean;
   /** Whether the connection has carried another request, so that the endpoint may have closed the connection meanwhile. */
   readonly isReused: boolean;
   readonly source: ResponseSource;
-  /** How many bytes that were sent cannot have reached the endpoint, if the connection carries nothing else. */
+  /** How many of the sent bytes have certainly not left this process. 0 if the carrier does not know. */
   readonly unsentBytes: number;
   /** Carries a request from now on. `method` (`METHOD`) decides which responses have no body. */
   begin(exchange: Exchange, method: number, body: RequestBody): void;
@@ -80,8 +81,8 @@ export interface RequestCarrier {
   /** Sends FIN after the bytes of another protocol. */
   shutdown(): void;
   /**
-   * Copies bytes of the request, which may be sent again. `at` bytes were copied before. Returns the length of the whole
-   * copy, or 0 if the request is not sent again.
+   * Copies bytes of the request, so that the request can be sent again. `at` bytes were copied before. Returns the
+   * length of the whole copy, or 0 if the carrier keeps no copy of this request.
    */
   copy(bytes: Uint8Array, at: number): number;
   /** Returns the copy, which has this length. Must not be called when the carrier carries another request. */

@@ -9,7 +9,7 @@ export interface RequestOwner
   extends Pick<Exchange, 'onResponseHead' | 'onResponseData' | 'onReadEnd' | 'onOtherData'> {
   /** The admission of the request. Its tenant takes turns with others for TLS handshakes. */
   readonly admission: Pick<Admission, 'limiters'>;
-  /** The window for a connection. */
+  /** How many bytes a connection to an endpoint may buffer. */
   currentWindow(): Window;
   /** Called when the endpoint can take more of the request. */
   onEndpointReady(): void;
@@ -20,8 +20,8 @@ export interface RequestOwner
   onResponseEnd(trailers: HeadFields | undefined): void;
   onOtherEnd(): void;
   /**
-   * Called instead of `onResponseEnd`. A part of the response may have been relayed. `resetCode` is the code of HTTP/2 with
-   * which the endpoint has reset its stream, if it has.
+   * Called instead of `onResponseEnd`. A part of the response may have been relayed. `resetCode` is the HTTP/2 error
+   * code if the endpoint has reset its stream.
    */
   onRequestFailed(reason: ErrorReason, resetCode?: number): void;
   onThrow(thrown: unknown): void;

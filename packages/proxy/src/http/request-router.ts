@@ -1,5 +1,5 @@
-// Finds the Service of each request by its host and path. What is matched is what the endpoint receives: if the Services of a
-// host are chosen by path, the target is replaced by its normal form.
+// Finds the Service of each request by its host and path. If the Services of a host are chosen by path, the endpoint
+// receives the normal form of the target, so that the endpoint sees the same path that was matched.
 import {
   type HeaderEdit,
   type HttpMatch,
@@ -40,7 +40,7 @@ export interface RoutedTo {
   readonly responseFilters: CompiledFilters | undefined;
   /** Undefined if an endpoint gets the request. */
   readonly redirect: RouteRedirect | undefined;
-  /** The longest time for the request, besides that of the Service. Undefined for no limit. */
+  /** The time limit of the HTTP route, besides that of the Service. Undefined for no limit. */
   readonly timeoutMs: number | undefined;
   /** Why the Service does not admit the request. Undefined until the caller sets it. */
   refusal: ErrorReason | undefined;
@@ -110,8 +110,8 @@ export class RequestRouter {
 
   /**
    * Whether a request may use the TLS connection of another request. RFC 9110 §7.4: the certificate and the client's
-   * certificate were chosen for the server name, so the Service of the request must have the same certificates and client CAs,
-   * or share the host.
+   * certificate were chosen for the server name, so the Service of the request must have the same certificates and
+   * client CAs, or share the host.
    */
   #belongsTo(connection: Upstream, { host, scheme }: RequestTarget, found: Route | undefined): boolean {
     if (scheme === 'http') return false;
@@ -177,7 +177,10 @@ class RequestOfHead implements RoutedRequest {
   path = '';
   query = '';
   #fields: HeadFields | undefined;
-  /** By name in lower case: the index of the first field, or the field's value once read, because thousands of routes may read it. */
+  /**
+   * For each name in lower case, the index of the first field. A value replaces its index after the first read, because
+   * thousands of routes may read the value.
+   */
   #firstFields: Map<string, number | string> | undefined;
 
   /** Replaces the request. */

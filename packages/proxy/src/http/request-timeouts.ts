@@ -17,8 +17,8 @@ interface TimedSession extends Session {
 }
 
 /**
- * The deadline of a session with HTTP requests in the timeout wheel. One deadline stands for all timeouts, of which at most one runs
- * at a time, and for the request timeout.
+ * The deadline of an HTTP session in the timeout wheel. At most one timeout runs at a time, besides the request
+ * timeout. The deadline is the end of the timeout that ends first.
  */
 export class RequestTimeouts {
   readonly #wheel: TimeoutWheel<Session>;
@@ -72,7 +72,7 @@ export class RequestTimeouts {
     this.#session.deadline = Math.min(this.#wheel.now + this.#idleTicks, this.#requestDeadline);
   }
 
-  /** Begins another idle timeout for a request that a bandwidth limit lets wait. Returns false if the request has waited too long. */
+  /** Begins another idle timeout for a request that waits for bandwidth. Returns false if it has waited too long. */
   extendThrottled(): boolean {
     if (this.hasRequestTimedOut) return false;
     this.#throttledIdleTimeouts += 1;
@@ -87,7 +87,7 @@ export class RequestTimeouts {
     this.#requestDeadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#wheel.now + ticksFor(timeoutMs);
   }
 
-  /** Sets another limit for the time since the first byte of the open request, if `timeoutMs` is not undefined. The shorter limit applies. */
+  /** Adds a limit, if there is one, for the time since the first byte of the request. The shortest limit applies. */
   limitRequest(timeoutMs: number | undefined): void {
     if (timeoutMs === undefined) return;
     this.#requestDeadline = Math.min(this.#requestDeadline, this.#requestStart + ticksFor(timeoutMs));

@@ -62,7 +62,7 @@ export class RequestTurns {
     this.turns.runAtEnd(this.#run);
   }
 
-  /** Serves the tenants in turn until the slice ends. Connections that still wait continue in the next turn of the event loop. */
+  /** Serves the tenants in turn until the slice ends. Further connections wait for the next turn of the event loop. */
   readonly #run = (): void => {
     const endsAt = this.#now() + SLICE_MS;
     do {

@@ -1,4 +1,4 @@
-/** What a session of HTTP/1.1 does: which bytes the client sends next, and what the proxy waits for. */
+/** What an HTTP/1.1 session does: which bytes the client sends next, and what the proxy waits for. */
 export type Phase =
   /** The next bytes are a head. No request is open. */
   | 'head'

@@ -1,5 +1,5 @@
-// Memory that all HTTP connections of this thread share. A parser, an edit and the output are used only until the event
-// handler returns, so that an idle connection has none of them.
+// Memory that all HTTP connections of this thread share. The edit and the output are used only until the event handler
+// returns, so no connection needs memory of its own for them.
 import { randomFillSync } from 'node:crypto';
 import type { WriteMemory } from '../transport/tcp-transport.ts';
 import { ByteWriter } from './passes/byte-writer.ts';
@@ -13,7 +13,8 @@ let writeMemory: WriteMemory | undefined;
 
 /** Makes `memory` the memory of `output`, so that the transport sends the output without a copy. */
 export function composeIn(memory: WriteMemory): void {
-  if (memory.bytes.length < OUTPUT_BYTES) throw new RangeError(`the output needs ${OUTPUT_BYTES} bytes`);
+  const { length } = memory.bytes;
+  if (length < OUTPUT_BYTES) throw new RangeError(`invalid memory of ${length} bytes: expected >= ${OUTPUT_BYTES}`);
   writeMemory = memory;
   output.restart(memory.bytes, 0);
 }

@@ -10,8 +10,8 @@ const MAX_PORT = 65_535;
 
 /**
  * Returns where the host of an authority ends (exclusive), or -1 if the host is invalid. The authority is the value of
- * Host or a part of an absolute-form target: `host [":" port]` without userinfo (RFC 9110 §7.2, RFC 3986 §3.2.2). Checks
- * the port with `portOf`.
+ * Host or a part of an absolute-form target: `host [":" port]` without userinfo (RFC 9110 §7.2, RFC 3986 §3.2.2). The
+ * caller checks the port with `portOf`.
  */
 export function hostEndOf(bytes: Uint8Array, start: number, end: number): number {
   if (bytes[start] === OPEN_BRACKET && start < end) return ipLiteralEnd(bytes, start, end);
@@ -22,7 +22,7 @@ export function hostEndOf(bytes: Uint8Array, start: number, end: number): number
   return at === start || (at < end && bytes[at] !== COLON) ? -1 : at;
 }
 
-/** Returns the end of an IPv6 literal such as `[::1]`, with its bracket. No Service has such a host: only the bytes count. */
+/** Returns the end of an IPv6 literal such as `[::1]`. No Service has such a host, so only the bytes are checked. */
 function ipLiteralEnd(bytes: Uint8Array, start: number, end: number): number {
   let at = start + 1;
   let colons = 0;

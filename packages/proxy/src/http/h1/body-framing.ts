@@ -34,7 +34,7 @@ export class BodyFraming {
     const refusal = this.#decide(fields);
     if (refusal !== undefined) return refusal;
     // RFC 9112 §6.1: the framing of an HTTP/1.0 message with Transfer-Encoding is faulty. An HTTP/1.0 proxy before Weir
-    // has framed the message differently.
+    // may have framed the message differently.
     if (this.kind === 'chunked' && minorVersion === 0) return 'invalid-transfer-encoding';
     return undefined;
   }

@@ -32,11 +32,11 @@ export const IN_QUERY = 2;
 const PATH_CHARS = `${ALPHA_DIGIT}-._~!$&'()*+,;=:@%/[]`;
 
 /**
- * Which bytes are allowed in a request target, as flags: before the first `?` (`IN_PATH`), and behind it (`IN_QUERY`).
- * Besides the bytes that RFC 3986 allows, the table contains those that browsers send without encoding (WHATWG URL, path
- * and query percent-encode sets) and that delimit nothing: `^` and `|`, and in the query also `` ?{}`\ ``. No control,
- * space, `"`, `<`, `>` or byte above 0x7e is allowed, and no `#`: RFC 9112 §3.2 has no fragment in any form of a target. A
- * backslash in a path is refused, because some endpoints take it for a slash.
+ * Which bytes are allowed in a request target, as flags: before the first `?` (`IN_PATH`), and after it (`IN_QUERY`).
+ * Besides the bytes that RFC 3986 allows, the table contains those that browsers send without encoding (WHATWG URL,
+ * path and query percent-encode sets) and that delimit nothing: `^` and `|`, and in the query also `` ?{}`\ ``. No
+ * control, space, `"`, `<`, `>` or byte above 0x7e is allowed, and no `#`: RFC 9112 §3.2 has no fragment in any form of
+ * a target. A backslash in a path is refused, because some endpoints take it for a slash.
  */
 export const TARGET_CLASS: Uint8Array = new Uint8Array(256);
 for (const char of `${PATH_CHARS}^|`) TARGET_CLASS[char.charCodeAt(0)] = IN_PATH | IN_QUERY;

@@ -1,7 +1,7 @@
 import { CR, IS_VALUE_BYTE, SPACE, TAB, TOKEN_LOWER } from './byte-classes.ts';
 
 // The parts of a chunk extension (RFC 9112 §7.1.1): *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ).
-/** The state before the first byte after a chunk size that is no digit. */
+/** The state after the last digit of a chunk size. */
 export const BEFORE_EXTENSION = 0;
 const SPACE_BEFORE_SEMICOLON = 1;
 const NAME_START = 2;
@@ -20,7 +20,7 @@ const BACKSLASH = 0x5c;
 
 /**
  * Returns the state after one more byte of a chunk extension, or -1 if the byte is not allowed. CR ends the extensions.
- * The grammar is checked although extensions are dropped: a quoted string that is not closed could continue behind the
+ * The grammar is checked although extensions are dropped: a quoted string that is not closed could continue after the
  * line for another recipient, and spaces before CRLF are not part of an extension.
  */
 export function nextExtensionState(state: number, byte: number): number {

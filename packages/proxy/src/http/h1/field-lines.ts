@@ -37,7 +37,7 @@ export class FieldLineParser {
    * Parses the bytes from `position` to `end` (exclusive). After `more`, the next call must have all bytes at the same
    * positions, in this array or in a larger one. Must not be called again after any other result.
    *
-   * This is one function over local variables, because it reads most bytes of all traffic: with a method per part of a
+   * This is one function over local variables, because it reads most bytes of all heads: with a method per part of a
    * line, a head takes 40 % longer.
    */
   parse(bytes: Uint8Array, end: number): 'more' | 'done' | FieldRefusal {

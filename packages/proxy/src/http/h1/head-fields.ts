@@ -85,8 +85,8 @@ export const FIELD_NAMES: readonly string[] = [
 
 /**
  * The fields of one parsed head, in the order of the head, as positions in `bytes`. A position is the index of a byte;
- * each end is exclusive. A name is a valid token, and a value has no whitespace around it. One instance is allocated per
- * connection and reused for each head.
+ * each end is exclusive. A name is a valid token, and a value has no whitespace around it. A parser uses one
+ * instance for all of its heads.
  */
 export class HeadFields {
   /** The array that the positions refer to: the array of the last call of the parser. */

@@ -16,8 +16,7 @@ const FIELD_LINES = 2;
 
 /**
  * Parses the head of an HTTP/1.1 or HTTP/1.0 request (RFC 9112 §3 and §5) in place. Each byte is read once, however the
- * bytes arrive. All positions are indexes into the array of the last call; each end is exclusive. One instance is
- * allocated per connection.
+ * bytes arrive. All positions are indexes into the array of the last call; each end is exclusive.
  */
 export class RequestHeadParser implements RequestLine {
   methodStart = 0;
@@ -40,7 +39,7 @@ export class RequestHeadParser implements RequestLine {
    */
   hostStart = 0;
   hostEnd = 0;
-  /** The port behind the host; 0 if there is none. */
+  /** The port after the host; 0 if there is none. */
   port = 0;
   /** The position of the first byte after the head. */
   bodyStart = 0;
@@ -98,8 +97,8 @@ export class RequestHeadParser implements RequestLine {
 
   /**
    * Compares the Host field with the target. RFC 9112 §3.2.2: the host of the target counts, and not the Host field. A
-   * client sends the same in both (§3.2), so a difference is an attempt to reach a host that another server would not
-   * see.
+   * client sends the same in both (§3.2), so a difference may be an attempt to get past a server that reads only one of
+   * them.
    */
   #compareHost(bytes: Uint8Array, host: HostPosition): RequestHeadRefusal | undefined {
     const isEqual =

@@ -51,7 +51,7 @@ export interface RequestLine {
   /** The host as it was sent, without the port. It is empty (start equals end) if the request has none. */
   hostStart: number;
   hostEnd: number;
-  /** The port behind the host; 0 if there is none. */
+  /** The port after the host; 0 if there is none. */
   port: number;
   /** 0 for HTTP/1.0, 1 for HTTP/1.1. */
   minorVersion: number;
@@ -124,7 +124,7 @@ export class RequestLineParser {
     this.position = at;
     if (at > maxEnd) return 'method-too-long';
     if (at === end) return undefined;
-    // RFC 9112 §3: the parts of the request line are separated by one SP. §3.2: nothing may be corrected.
+    // RFC 9112 §3: the parts of the request line are separated by one SP. §3.2: a server should not correct a line.
     if (at === start || bytes[at] !== SPACE) return 'invalid-method';
     line.methodEnd = at;
     line.methodId = methodIdOf(bytes, start, at);
@@ -154,7 +154,7 @@ export class RequestLineParser {
     this.position = at;
     if (at > maxEnd) return 'target-too-long';
     if (at === end) return undefined;
-    // A line that ends behind the target is a request of HTTP/0.9, which RFC 9112 §3 does not have.
+    // A line that ends after the target is an HTTP/0.9 request, which RFC 9112 §3 does not have.
     if (bytes[at] === CR || bytes[at] === LF) return 'invalid-request-line';
     if (bytes[at] !== SPACE) return 'invalid-target';
     line.targetEnd = at;
@@ -236,7 +236,7 @@ export class RequestLineParser {
   }
 }
 
-/** Reports whether the most frequent end of a request line is at `start`. */
+/** Reports whether the usual end of a request line, `HTTP/1.1` with CRLF, is at `start`. */
 function isVersionLine(bytes: Uint8Array, start: number): boolean {
   for (let at = 0; at < VERSION_LINE.length; at += 1) if (bytes[start + at] !== VERSION_LINE[at]) return false;
   return true;

@@ -14,7 +14,7 @@ const STATUS_LINE_LF = 3;
 const FIELD_LINES = 4;
 
 const DIGIT_ZERO = 0x30;
-/** The bytes of a status line before the reason phrase. `?` stands for a digit that `#checkByte` checks. */
+/** The bytes of a status line before the reason phrase. `?` stands for a digit that `#takeByte` checks. */
 const STATUS_LINE_PATTERN: Uint8Array = Uint8Array.from('HTTP/1.? ???', (char) => char.charCodeAt(0));
 const MINOR_VERSION_AT = 7;
 const STATUS_AT = 9;
@@ -30,8 +30,8 @@ export class ResponseHeadParser implements ResponseContext {
   readonly framing: BodyFraming = new BodyFraming();
   /** The method of the request that is answered (`METHOD`). */
   requestMethod: number = METHOD.other;
-  /** 0 for HTTP/1.0, 1 for HTTP/1.1. */
   readonly majorVersion: number = 1;
+  /** 0 for HTTP/1.0, 1 for HTTP/1.1. */
   minorVersion = 1;
   /** The status code, from 100 to 599. */
   status = 0;
@@ -123,7 +123,7 @@ export class ResponseHeadParser implements ResponseContext {
       this.status = this.status * 10 + digit;
       return true;
     }
-    // Weir sends requests of HTTP/1.1, so an endpoint must not answer with a later version (RFC 9110 §6.2).
+    // Weir sends HTTP/1.1 requests, so an endpoint must not answer with a later version (RFC 9110 §6.2).
     this.minorVersion = digit;
     return digit <= 1;
   }

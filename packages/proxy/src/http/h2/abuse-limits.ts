@@ -2,7 +2,7 @@ import { TokenBudget } from './token-budget.ts';
 
 /** The number of streams that a client may have open at a time (SETTINGS_MAX_CONCURRENT_STREAMS). */
 export const MAX_CONCURRENT_STREAMS = 100;
-/** The bytes of a header block (HEADERS and CONTINUATION). A list of fields within the limits is never longer. */
+/** The bytes of a header block (HEADERS and CONTINUATION). A block whose fields are within their limits is shorter. */
 export const MAX_HEADER_BLOCK_BYTES: number = 64 * 1024;
 /** The number of CONTINUATION frames of a header block (CVE-2024-27316). */
 export const MAX_CONTINUATION_FRAMES = 32;
@@ -10,7 +10,7 @@ export const MAX_CONTINUATION_FRAMES = 32;
 export const MAX_QUEUED_BYTES: number = 512 * 1024;
 /** The number of frames in a row that carry no request and no data: SETTINGS, empty DATA, WINDOW_UPDATE and so on. */
 export const MAX_CONTROL_FRAMES = 1_000;
-/** The number of PING in a row. Clients of gRPC measure the bandwidth with a PING for each DATA that they receive. */
+/** The number of PING in a row. gRPC clients measure the bandwidth with a PING for each DATA that they receive. */
 export const MAX_PINGS = 1_000;
 /** The number of requests in a row that a client resets before their end (rapid reset, CVE-2023-44487). */
 export const MAX_PEER_RESETS = 200;
@@ -23,7 +23,7 @@ const CONTROL_FRAMES_PER_HEAD = 10;
 /** WINDOW_UPDATE follows data in both directions. */
 const BYTES_PER_CONTROL_FRAME = 1_024;
 
-/** What a peer may do on one connection although it is of no use. Each method returns false if the peer does too much. */
+/** Bounds the frames and resets of a peer that do no useful work. A `take` method returns false above its limit. */
 export class AbuseLimits {
   readonly #now: () => number;
   readonly #controlFrames: TokenBudget;
@@ -62,7 +62,6 @@ export class AbuseLimits {
     this.#pings.give(CONTROL_FRAMES_PER_HEAD);
   }
 
-  /** A piece of DATA was received. */
   onData(bytes: number): void {
     this.#controlFrames.give(bytes / BYTES_PER_CONTROL_FRAME);
   }

@@ -11,7 +11,7 @@ export interface ConnectionDrainOptions {
   readonly output: FrameOutput;
 }
 
-/** Drains an HTTP/2 connection: sends GOAWAY, and lets the open streams end. A server also serves the requests that are on their way. */
+/** Drains a connection: sends GOAWAY, and lets open streams end. A server also serves requests that are on their way. */
 export class ConnectionDrain {
   readonly #isServer: boolean;
   readonly #streams: StreamTable;

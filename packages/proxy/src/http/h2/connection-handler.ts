@@ -6,9 +6,9 @@ import type { Http2Stream, StreamConsumer } from './stream.ts';
 /** Receives the events of a connection that belong to no open stream. */
 export interface ConnectionHandler {
   /**
-   * Called in a server with each request. Returns the consumer of its stream, which gets no event if the stream has ended
-   * before the handler returns. The handler answers a refused request with a status. `head` is valid until the handler
-   * returns; that of a refused request is not complete.
+   * Called in a server with each request. Returns the consumer of its stream, which gets no event if the stream has
+   * ended before the handler returns. The handler answers a refused request with a status. `head` is valid until the
+   * handler returns; the head of a refused request is not complete.
    */
   onRequest(stream: Http2Stream, head: DecodedHead, refusal: RequestHeadRefusal | undefined): StreamConsumer;
   /** Called in a client when `freeStreams` may have changed. */

@@ -24,9 +24,9 @@ const block: Uint8Array = new Uint8Array(BLOCK_BYTES);
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
 /**
- * One HTTP/2 connection (RFC 9113), without a transport: `receive` takes the bytes of the peer, the sink gets the bytes for
- * the peer, and consumers get the events of their streams. Frames leave at the end of `receive`; who sends at other times
- * calls `flush`.
+ * One HTTP/2 connection (RFC 9113), without a transport: `receive` takes the bytes of the peer, the sink gets the bytes
+ * for the peer, and consumers get the events of their streams. Frames leave at the end of `receive`; a caller that
+ * sends at other times calls `flush`.
  */
 export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   readonly #isServer: boolean;
@@ -76,9 +76,9 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     return this.#heads.openBlockId !== 0 || this.#reader.isInFrame;
   }
 
-  /** How many streams a client may open. */
+  /** How many further streams a client can open now. */
   get freeStreams(): number {
-    // Further heads would end the connection, and the requests of others with it.
+    // Further heads could exceed the limit of queued bytes, which ends the connection and all of its requests.
     if (this.#output.queuedBytes > MAX_QUEUED_BYTES / 2) return 0;
     if (!this.#streams.canOpen || this.#isEnded || this.#isPeerDraining || this.#drain.hasBegun) return 0;
     return Math.max(0, this.#settings.maxConcurrentStreams - this.#streams.size);
@@ -97,7 +97,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     this.flush();
   }
 
-  /** Gives the connection to another owner. May be called by the handler. */
+  /** Gives the connection to another owner. The handler may call this method. */
   moveTo({ sink, handler }: Pick<ConnectionOptions, 'sink' | 'handler'>): void {
     this.#output.sink = sink;
     this.handler = handler;
@@ -153,8 +153,8 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   // What consumers send.
 
   /**
-   * Begins a head. The caller adds its fields, pseudo-fields first, and then always calls `sendHead` or `open`, because the
-   * peer must decode what was encoded.
+   * Begins a head. The caller adds its fields, pseudo-fields first, and must then call `sendHead` or `open`, because
+   * the peer must decode what was encoded.
    */
   beginHead(): HpackEncoder {
     this.#encoder.begin(block, 0);
@@ -169,7 +169,10 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     if (endsStream) this.onEndSent(stream);
   }
 
-  /** Opens a stream with the begun head of a request, if there are `freeStreams`. `method` decides which responses have no body. */
+  /**
+   * Opens a stream with the begun head of a request. `freeStreams` must not be 0. `method` decides which responses have
+   * no body.
+   */
   open(consumer: StreamConsumer, method: number, endsStream: boolean): Http2Stream {
     const stream = this.#streams.open(this.#settings.initialWindowBytes);
     stream.consumer = consumer;
@@ -198,7 +201,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     this.#sender.sendTrailers(stream, lines);
   }
 
-  /** Says that the consumer has passed on received bytes, so that the peer may send as many. */
+  /** Must be called when the consumer has passed on received bytes. The peer may then send as many further bytes. */
   consumed(stream: Http2Stream, bytes: number): void {
     if (this.#streams.has(stream)) this.#data.consume(stream, bytes);
   }
@@ -305,7 +308,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     // RFC 9113 §8.1: a server may stop a request with NO_ERROR after a complete response, which the client keeps.
     if (!this.#isServer && stream.hasPeerEnded && code === ERROR.none) this.#complete(stream);
     else this.#close(stream, code);
-    // The endpoints of a Service may reset what they want.
+    // Only the resets of clients are limited.
     if (this.#isServer && !this.#limits.takePeerReset()) this.fail(ERROR.enhanceYourCalm);
   }
 

@@ -6,9 +6,9 @@ const CR = 0x0d;
 const LF = 0x0a;
 
 /**
- * Joins all Cookie fields of a request to the last field. RFC 9113 §8.2.3: a client may divide Cookie, and a message that
- * passes to HTTP/1.1 has one Cookie. The field lines lie in `memory`, in their order, and end at `end`, behind which there
- * is space for all of them. Returns the new end.
+ * Joins all Cookie fields of a request to the last field. RFC 9113 §8.2.3: a client may divide Cookie, and a message
+ * that passes to HTTP/1.1 has one Cookie. The field lines lie in `memory`, in their order, and end at `end`. After
+ * `end` there is space for all of them. Returns the new end.
  */
 export function joinCookies(fields: HeadFields, memory: Uint8Array, end: number): number {
   const { ids, nameStart, nameEnd, valueStart, valueEnd } = fields;

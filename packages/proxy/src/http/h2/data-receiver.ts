@@ -7,7 +7,7 @@ import type { StreamTable } from './stream-table.ts';
 
 /** The window of the connection. That of each stream is the initial window of 65,535 bytes. */
 const CONNECTION_WINDOW_BYTES: number = 1024 * 1024;
-/** A window is announced again when this part of it is free. */
+/** A WINDOW_UPDATE is sent once it announces this many bytes. */
 const ANNOUNCED_STREAM_BYTES: number = INITIAL_WINDOW_BYTES >> 1;
 const ANNOUNCED_CONNECTION_BYTES: number = CONNECTION_WINDOW_BYTES >> 1;
 
@@ -24,9 +24,9 @@ export interface ReceiverOwner {
 /** Receives DATA, and bounds the received bytes that consumers have not passed on by windows (RFC 9113 §5.2). */
 export class DataReceiver {
   /**
-   * Whether the window of the connection is announced only for bytes that consumers have passed on. In the role of a client, the
-   * window is announced at once: the streams belong to different users, and a user who does not read must not stop the other
-   * streams. The windows of the streams still bound the bytes.
+   * Whether the connection announces window only for bytes that consumers have passed on. In the role of a client, it
+   * announces window at once: the streams belong to different users, and a user who does not read must not stop the
+   * other streams. The windows of the streams still bound the bytes.
    */
   readonly #boundsConnection: boolean;
   readonly #owner: ReceiverOwner;
@@ -87,7 +87,7 @@ export class DataReceiver {
     this.#announceStream(stream, bytes);
   }
 
-  /** Lets the peer send as many bytes on other streams as nobody reads any more of this stream. */
+  /** Returns the bytes of a closed stream that nobody reads any more to the window of the connection. */
   onClose(stream: Http2Stream): void {
     if (this.#boundsConnection) this.#announceConnection(stream.unconsumedBytes);
   }
@@ -104,7 +104,7 @@ export class DataReceiver {
     }
     const stream = this.#streams.get(streamId);
     if (stream === undefined) {
-      // RFC 9113 §5.1: DATA on an idle stream is a connection error, and so is DATA behind END_STREAM.
+      // RFC 9113 §5.1: DATA on an idle stream is a connection error, and so is DATA after END_STREAM.
       if (this.#streams.isIdle(streamId)) return this.#fail(ERROR.protocol);
       return this.#streams.isIgnored(streamId) || this.#fail(ERROR.streamClosed);
     }
@@ -140,9 +140,9 @@ export class DataReceiver {
   }
 }
 
-/** Returns the code of the stream error that DATA of this length is. */
+/** Returns the code of the stream error if DATA of this length is not allowed now, otherwise `ERROR.none`. */
 function errorOf(stream: Http2Stream, length: number): number {
-  // RFC 9113 §5.1: DATA behind END_STREAM of an open stream is a stream error.
+  // RFC 9113 §5.1: DATA after END_STREAM of an open stream is a stream error.
   if (stream.hasPeerEnded) return ERROR.streamClosed;
   // RFC 9113 §8.1: a message begins with its head.
   if (!stream.hasHead) return ERROR.protocol;

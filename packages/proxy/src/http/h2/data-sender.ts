@@ -32,7 +32,7 @@ export class DataSender {
     this.#output = output;
   }
 
-  /** Throws if nothing more can be sent on a stream. A caller must not send behind `onClose` or its own end of the stream. */
+  /** Throws if the stream has ended: a caller must not send after `onClose`, or after its own end of the stream. */
   assertOpen(stream: Http2Stream): void {
     const hasEnded = stream.hasEnded || stream.endsAfterPending || stream.pendingTrailers !== undefined;
     assert(this.#streams.has(stream) && !hasEnded, 'the stream has ended');
@@ -65,7 +65,7 @@ export class DataSender {
     return 0;
   }
 
-  /** Sends trailers after all data. The lines have the form of HTTP/1.1. */
+  /** Sends trailers after all data. The lines are HTTP/1.1 field lines. */
   sendTrailers(stream: Http2Stream, lines: Uint8Array): void {
     this.assertOpen(stream);
     if (stream.pending === undefined) this.#owner.writeTrailers(stream, lines);
@@ -93,7 +93,7 @@ export class DataSender {
     else this.resume();
   }
 
-  /** Adds to the windows of all streams, also a negative number, after SETTINGS (RFC 9113 §6.9.2). */
+  /** Adds `bytes`, which may be negative, to the windows of all streams after SETTINGS (RFC 9113 §6.9.2). */
   widenStreams(bytes: number): void {
     if (bytes === 0) return;
     let isTooLarge = false;
@@ -166,7 +166,7 @@ export class DataSender {
   }
 }
 
-/** Adds data to those that wait. The memory grows by half at least, because the data may come byte by byte. */
+/** Adds data to the data that wait. The memory grows by half at least, because the data may come byte by byte. */
 function appendPending(stream: Http2Stream, bytes: Uint8Array, start: number, end: number): void {
   const { pending, pendingStart, pendingEnd } = stream;
   const waiting = pendingEnd - pendingStart;
@@ -182,7 +182,7 @@ function appendPending(stream: Http2Stream, bytes: Uint8Array, start: number, en
   stream.pendingEnd += length;
 }
 
-/** Returns the code of the error that a WINDOW_UPDATE is. `window` is the window afterwards. */
+/** Returns the code of the error if a WINDOW_UPDATE is invalid, otherwise `ERROR.none`. `window`: the new window. */
 function errorOf(bytes: number, window: number): number {
   // RFC 9113 §6.9: an increment of 0 is an error.
   if (bytes === 0) return ERROR.protocol;

@@ -48,10 +48,10 @@ const CONNECTION_FIELDS: number =
   (1 << FIELD.upgrade);
 
 /**
- * A head or the trailers of HTTP/2, presented as the head of HTTP/1.1 that means the same: a request line, Host, and field
- * lines in one array. So routing, the passes and the writer of heads treat both versions alike, and rules about targets,
- * hosts and lengths are those of the parser of HTTP/1.1. One instance is allocated per worker; a head is valid until the
- * next block of any connection is decoded.
+ * An HTTP/2 head or trailer section, presented as the HTTP/1.1 head that means the same: a request line, Host, and
+ * field lines in one array. So routing, the passes and the writer of heads treat both versions alike, and the rules
+ * about targets, hosts and lengths are those of the HTTP/1.1 parser. One instance is allocated per worker; a head is
+ * valid until the next block of any connection is decoded.
  */
 export class DecodedHead implements FieldTarget, RequestLine, ResponseContext {
   readonly memory: Uint8Array = new Uint8Array(MEMORY_BYTES);
@@ -72,7 +72,7 @@ export class DecodedHead implements FieldTarget, RequestLine, ResponseContext {
   hostEnd = 0;
   port = 0;
   readonly majorVersion: number = 2;
-  /** A message of HTTP/2 can do what a message of HTTP/1.1 can do. */
+  /** The passes treat an HTTP/2 message as an HTTP/1.1 message. */
   minorVersion = 1;
   /** The length of the header block from which the head was decoded. */
   blockBytes = 0;
@@ -80,7 +80,7 @@ export class DecodedHead implements FieldTarget, RequestLine, ResponseContext {
   isHttps = false;
   /**
    * Whether the request is an extended CONNECT for a WebSocket (RFC 8441). Its method is presented as GET, as in the
-   * request of HTTP/1.1 that upgrades to a WebSocket. DATA in both directions is the other protocol.
+   * HTTP/1.1 request that upgrades to a WebSocket. DATA in both directions belongs to the WebSocket.
    */
   startsWebSocket = false;
   // The parts of the status line, see `ResponseHeadParser`.
@@ -119,7 +119,7 @@ export class DecodedHead implements FieldTarget, RequestLine, ResponseContext {
     this.startsWebSocket = false;
   }
 
-  /** Forgets the request before, so that a refused request shows nothing of another. The first field is Host. */
+  /** Forgets the previous request, so that a refused request shows nothing of it. The first field is Host. */
   #clearRequest(): void {
     const { ids, nameStart, nameEnd, valueStart, valueEnd } = this.fields;
     ids[0] = FIELD.host;
@@ -263,7 +263,7 @@ export class DecodedHead implements FieldTarget, RequestLine, ResponseContext {
     this.#line.reset(start);
     const result = this.#line.parse(memory, nameStart);
     if (result !== 'done') return result === 'more' ? 'invalid-request-line' : result;
-    // A path with a space and a version behind would end the request line early.
+    // A path that contains a space and a version would end the request line early.
     if (this.#line.position !== nameStart) return 'invalid-request-line';
     fields.ids[0] = FIELD.host;
     fields.nameStart[0] = nameStart;
@@ -290,7 +290,7 @@ export class DecodedHead implements FieldTarget, RequestLine, ResponseContext {
     if (status < 200 && endsStream) return 'malformed';
     if (framing.decideResponse(this.fields, this) !== undefined) return 'malformed';
     if (framing.kind === 'until-close' || framing.kind === 'chunked') {
-      // The end of the stream is the end of the body, so a body of unknown length can be cut off without doubt.
+      // The end of the stream ends the body, so a body of unknown length that was cut off is always noticed.
       framing.kind = endsStream ? 'length' : 'chunked';
       framing.endsConnection = false;
     } else if (!this.#decideBody(endsStream, framing.kind)) return 'malformed';

@@ -2,15 +2,15 @@ import type { FrameOutput } from './frame-output.ts';
 import { ERROR, FRAME } from './protocol.ts';
 import type { StreamTable } from './stream-table.ts';
 
-/** The payload of the PING that finds out when the client has seen a response. That of `drain` begins with another byte. */
+/** The payload of the PING that shows when the client has seen a response. `DRAIN_PING` begins with another byte. */
 const PING: Uint8Array = new TextEncoder().encode('answered');
 /** How many streams wait for the answer to the PING. Further streams are reset at once. */
 const MAX_WAITING_STREAMS = 100;
 
 /**
- * The streams of a server whose response is complete before their request. RFC 9113 §8.1: the server may then stop the
- * request by RST_STREAM with NO_ERROR. Some clients (curl 7.88) lose a response that they read together with RST_STREAM, so
- * RST_STREAM follows when the client has answered a PING behind the response.
+ * The streams on which a server completes the response before the client completes the request. RFC 9113 §8.1: the
+ * server may then stop the request by RST_STREAM with NO_ERROR. Some clients (curl 7.88) lose a response that they read
+ * together with RST_STREAM, so RST_STREAM follows when the client has answered a PING that was sent after the response.
  */
 export class EarlyEnds {
   readonly #streams: StreamTable;
@@ -36,7 +36,7 @@ export class EarlyEnds {
     }
   }
 
-  /** Takes the acknowledgement of a PING. Returns false if it is not that of these streams. */
+  /** Takes the acknowledgement of a PING. Returns false if it answers another PING. */
   takeAnswer(bytes: Uint8Array, start: number): boolean {
     if (bytes[start] !== PING[0]) return false;
     for (const id of this.#waiting) this.#reset(id);

@@ -27,7 +27,7 @@ export interface EndpointHttp2ConnectionOptions {
   readonly owner: EndpointHttp2ConnectionOwner;
 }
 
-/** One connection of HTTP/2 to an endpoint, which carries many requests of one Service at a time. */
+/** One HTTP/2 connection to an endpoint, which carries many requests of one Service at a time. */
 export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandler, ByteSink, ListedConnection {
   readonly stats: EndpointStats;
   readonly http2: Http2Connection;
@@ -165,7 +165,10 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
     this.http2.flush();
   }
 
-  /** Takes no further request, and closes the connection when all requests have ended. */
+  /**
+   * Takes no further request, and closes the connection when all requests have ended. Does nothing while requests wait
+   * for the connect.
+   */
   close(): void {
     if (this.#isClosing || this.#isLost) return;
     if (!this.#isConnected && this.isIdle) this.reset();
@@ -178,7 +181,7 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
     this.stream.reset();
   }
 
-  // The transport.
+  // The events of the transport.
 
   onConnect(): void {
     if (!this.#isHttp2) {
@@ -192,7 +195,7 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
     this.#leave();
   }
 
-  /** Gives the stream to a connection of HTTP/1.1. The requests that wait are sent over HTTP/1.1. */
+  /** Gives the stream to an HTTP/1.1 connection. The requests that wait are sent over HTTP/1.1. */
   #changeToHttp1(): void {
     this.#isLost = true;
     this.#owner.onConnectionEnd(this);
@@ -242,7 +245,7 @@ export class EndpointHttp2Connection implements HandshakeOwner, ConnectionHandle
     this.#leave();
   }
 
-  // The engine.
+  // What `Http2Connection` calls.
 
   write(bytes: Uint8Array): number {
     const { stream } = this;

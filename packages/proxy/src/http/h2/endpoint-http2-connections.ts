@@ -5,7 +5,7 @@ import { type IdleConnections, MAX_AGE_TICKS } from '../idle-connections.ts';
 import { EndpointHttp2Connection, type EndpointHttp2ConnectionOwner } from './endpoint-http2-connection.ts';
 import type { EndpointStream } from './endpoint-stream.ts';
 
-/** How many connections to one endpoint one worker may have. Each connection carries as many requests as the endpoint allows. */
+/** How many connections to one endpoint one worker may have. Each carries as many requests as the endpoint allows. */
 export const MAX_HTTP2_CONNECTIONS_PER_ENDPOINT = 8;
 /** How long a connection may have no request, in ticks of the timeout wheel (seconds). */
 const MAX_IDLE_TICKS = 30;
@@ -87,7 +87,7 @@ export class EndpointHttp2Connections implements EndpointHttp2ConnectionOwner {
   }
 
   /**
-   * Closes connections that were idle for too long, that are idle and too old, and those whose endpoint is not used any more.
+   * Closes connections that were idle for too long, that are idle and too old, or whose endpoint is not used any more.
    * Must be called once a second.
    */
   tick(now: number): void {

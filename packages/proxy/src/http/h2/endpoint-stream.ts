@@ -25,7 +25,7 @@ import type { Http2Stream, StreamConsumer } from './stream.ts';
 const MAX_INTERIM_BYTES: number = MAX_HEAD_BYTES;
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
-/** One request on a connection of HTTP/2 to an endpoint. */
+/** One request on an HTTP/2 connection to an endpoint. */
 export class EndpointStream implements RequestCarrier, ResponseSource, StreamConsumer {
   readonly isReused: boolean;
   readonly #connection: EndpointHttp2Connection;
@@ -38,7 +38,7 @@ export class EndpointStream implements RequestCarrier, ResponseSource, StreamCon
   #stream: Http2Stream | undefined;
   #copy = NO_BYTES;
   #isPaused = false;
-  /** The bytes of the response for which the endpoint has not got new window yet. */
+  /** The received bytes of the response for which the endpoint may not send further bytes yet. */
   #unconsumedBytes = 0;
   #interimBytes = 0;
 

@@ -20,7 +20,7 @@ export class FrameOutput {
   sink: ByteSink;
   #memory: Uint8Array | undefined;
   #at = 0;
-  /** Where the last HEADERS frame with a complete block starts and ends; the end is -1 if the frame is sent. */
+  /** Where the last HEADERS frame with a complete block starts and ends; the end is -1 once the frame is sent. */
   #headStart = -1;
   #headEnd = -1;
   /** The bytes that the transport has not taken yet, as far as the connection knows. */
@@ -100,8 +100,8 @@ export class FrameOutput {
   }
 
   /**
-   * Ends the stream with its HEADERS frame, if this frame is the last one and not sent yet. Returns whether it did. A client
-   * of gRPC takes the status of an error from a head only if the head ends the stream.
+   * Ends the stream with its HEADERS frame, if this frame is the last one and not sent yet. Returns whether it did. A
+   * gRPC client takes the status of an error from a head only if the head ends the stream.
    */
   endWithHead(streamId: number): boolean {
     const memory = this.#memory;

@@ -69,7 +69,7 @@ export class FrameReader {
     this.#state = hasPreface ? PREFACE : HEADER;
   }
 
-  /** Whether a part of a frame other than DATA has arrived. */
+  /** Whether the preface, a frame header or a frame other than DATA is incomplete. */
   get isInFrame(): boolean {
     return this.#headerLength > 0 || this.#state === PAYLOAD || this.#state === PREFACE;
   }
@@ -155,7 +155,7 @@ export class FrameReader {
     return true;
   }
 
-  /** Returns the code of the connection error that the header is. */
+  /** Returns the code of the connection error if the header is invalid, otherwise `ERROR.none`. */
   #checkHeader(): number {
     const { type, length, streamId } = this;
     // RFC 9113 §4.2: a frame above SETTINGS_MAX_FRAME_SIZE is an error.

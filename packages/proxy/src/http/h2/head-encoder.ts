@@ -1,4 +1,4 @@
-// Encodes fields of HTTP/1.1 heads, as the passes leave them, as fields of HTTP/2.
+// Encodes the fields of HTTP/1.1 heads, as the passes leave them, as HTTP/2 fields.
 import { SPACE, TAB } from '../h1/byte-classes.ts';
 import { FIELD, fieldIdOf } from '../h1/head-fields.ts';
 import { MAX_HEAD_BYTES } from '../h1/request-head.ts';
@@ -28,8 +28,8 @@ export function encodeResponse(encoder: HpackEncoder, edit: HeadEdit, status: nu
 }
 
 /**
- * Adds a complete request head in the form of HTTP/1.1, as the passes leave it: its target is in origin-form or `*`, and one
- * of its lines is Host. Returns the position after the head.
+ * Adds a complete HTTP/1.1 request head, as the passes leave it: its target is in origin-form or `*`, and one of its
+ * lines is Host. Returns the position after the head.
  */
 export function encodeRequest(encoder: HpackEncoder, bytes: Uint8Array, scheme: 'http' | 'https'): number {
   const methodEnd = bytes.indexOf(SPACE);
@@ -112,7 +112,7 @@ function encodePseudo(encoder: HpackEncoder, name: Uint8Array, bytes: Uint8Array
   encoder.field(pseudoField, 0, nameLength, nameLength, nameLength + end - start, MIN_PSEUDO_ID);
 }
 
-/** Whether HTTP/2 has a field. Sends TE in the only form that HTTP/2 has. */
+/** Whether a field is sent unchanged. TE is added here, with the only value that HTTP/2 allows. */
 function isSent(encoder: HpackEncoder, id: number, kind: EncodedKind): boolean {
   switch (id) {
     // RFC 9113 §8.2.2: an endpoint must not send fields that concern only a connection.

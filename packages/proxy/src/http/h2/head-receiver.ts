@@ -124,7 +124,7 @@ export class HeadReceiver {
     const { id } = stream;
     const result = head.finish(endsStream);
     stream.receivedBytes += head.blockBytes;
-    // RFC 9113 §5.1: HEADERS behind END_STREAM of an open stream is a stream error.
+    // RFC 9113 §5.1: HEADERS after END_STREAM of an open stream is a stream error.
     if (stream.hasPeerEnded) this.#owner.failStream(id, ERROR.streamClosed);
     // RFC 9113 §8.1: trailers end the stream. RFC 7540 §5.3.1: a stream cannot depend on itself.
     else if (result !== 'done' || this.#dependsOnItself || (kind === 'trailers' && !endsStream)) {

@@ -10,14 +10,14 @@ const LF = 0x0a;
 const STATUS_START = 9;
 const STATUS_END = 12;
 
-/** Sends the answer of HTTP/1.1 that is in the output, and clears the output. */
+/** Sends the HTTP/1.1 answer in the output as an HTTP/2 answer, and clears the output. */
 export function sendOutput(connection: Http2Connection, stream: Http2Stream): void {
   const { memory, at: end } = output;
   output.at = 0;
   sendAnswer(connection, stream, memory.subarray(0, end));
 }
 
-/** Sends an answer of HTTP/1.1, which is complete. */
+/** Sends a complete HTTP/1.1 answer as an HTTP/2 answer. */
 export function sendAnswer(connection: Http2Connection, stream: Http2Stream, memory: Uint8Array): void {
   const end = memory.length;
   const fieldsStart = memory.indexOf(LF) + 1;

@@ -104,7 +104,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     }
     if (head.startsWebSocket) {
       this.#webSocketKey = newWebSocketKey();
-      // DATA is not a body, and the request of HTTP/1.1 has none.
+      // DATA is not a body, and the HTTP/1.1 request has none.
       head.framing.kind = 'none';
     }
     const refused = head.startsWebSocket && endpointsSpeakHttp2(this.upstream.route) ? 'not-implemented' : routed;
@@ -319,7 +319,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     if (!this.#isEnded) this.#fail(reason, resetCode);
   }
 
-  // As a session.
+  // What `Session` requires.
 
   end(outcome: Outcome): void {
     if (this.#isEnded) return;
@@ -376,7 +376,7 @@ export class Http2Request implements StreamConsumer, RequestOwner, RequestConnec
     this.#sendOutput(reason);
   }
 
-  /** Sends the answer of HTTP/1.1 in the output, which has this reason, as an answer of HTTP/2. */
+  /** Sends the HTTP/1.1 answer in the output, which has this reason, as an HTTP/2 answer. */
   #sendOutput(reason: AnswerReason): void {
     this.logged?.complete(reason);
     sendOutput(this.#owner.connection, this.#stream);

@@ -19,7 +19,7 @@ import { Http2Request } from './http2-request.ts';
 import type { Http2RequestOwner, ResponsePacer } from './request-owner.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 
-/** Counts the bytes of frames. Only header blocks and DATA count, for the Services of their requests. */
+/** Takes the byte counts of the connection and is never read: each request counts its header blocks and DATA. */
 const frameCounters: Float64Array = new Float64Array(COLUMN_COUNT);
 const NO_BYTES: Uint8Array = new Uint8Array(0);
 
@@ -109,7 +109,7 @@ export class Http2Session
   }
 
   protected override read(bytes: Uint8Array): void {
-    // There are no preread bytes if the connection has begun before this session, which the connection then starts.
+    // An HTTP/2 connection that began before this session has no preread bytes, and delivers its first request itself.
     if (this.#isLingering || bytes.length === 0) return;
     if (this.#unread !== undefined || this.isPaced) {
       this.#unread = Buffer.concat([this.#unread ?? NO_BYTES, bytes]);
@@ -119,7 +119,7 @@ export class Http2Session
     const before = this.#requestCount;
     this.#isReading = true;
     try {
-      // The first request is that for which this connection has its turn.
+      // The turn of this connection covers one request.
       at = this.connection.receive(bytes, 1 + this.requestTurns.left);
     } finally {
       this.#isReading = false;
@@ -153,7 +153,7 @@ export class Http2Session
     });
   }
 
-  /** Bounds the time that an incomplete frame or head may take. Parts of other frames do not prolong the keep-alive time. */
+  /** Bounds the time of an incomplete frame or head. Frames without a request do not extend the keep-alive timeout. */
   #watchHead(): void {
     const { isInHead } = this.connection;
     if (isInHead && !this.#isInHead) {
@@ -186,8 +186,9 @@ export class Http2Session
   // What the requests need.
 
   write(bytes: Uint8Array): number {
-    const most = this.client.maxWriteBytes ?? Number.POSITIVE_INFINITY;
-    for (let at = 0; at < bytes.length; at += most) this.#send(bytes.subarray(at, Math.min(bytes.length, at + most)));
+    const maxBytes = this.client.maxWriteBytes ?? Number.POSITIVE_INFINITY;
+    for (let at = 0; at < bytes.length; at += maxBytes)
+      this.#send(bytes.subarray(at, Math.min(bytes.length, at + maxBytes)));
     return this.client.queuedBytes;
   }
 
@@ -249,7 +250,7 @@ export class Http2Session
     request.start(head, refusal);
     this.#requestCount += 1;
     if (this.context.isDraining && !this.isEnded) this.connection.drain();
-    // The client opens another connection, which may find the Service in service again.
+    // The client opens another connection, which the Service admits if the suspension has ended.
     if (this.upstream.service.isSuspended) this.connection.drain();
     return request;
   }

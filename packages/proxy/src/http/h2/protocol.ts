@@ -45,12 +45,12 @@ export const ERROR = {
 /** The first bytes of a client (RFC 9113 §3.4). */
 export const CLIENT_PREFACE: Uint8Array = new TextEncoder().encode('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
-/** Whether bytes begin as those of a client of HTTP/2 without ALPN (RFC 9113 §3.3). No method begins with `PRI `. */
+/** Whether bytes begin with the HTTP/2 preface (RFC 9113 §3.4). No HTTP/1.1 request begins with `PRI `. */
 export function startsWithPreface(bytes: Uint8Array): boolean {
   return bytes[0] === 0x50 && bytes[1] === 0x52 && bytes[2] === 0x49 && bytes[3] === 0x20;
 }
 
-/** Whether bytes are the first ones of `PRI `, so that further bytes decide whether the client speaks HTTP/2. */
+/** Whether bytes are a part of `PRI `, so that further bytes decide whether the client speaks HTTP/2. */
 export function isPartOfPreface(bytes: Uint8Array): boolean {
   if (bytes.length >= 4) return false;
   for (let at = 0; at < bytes.length; at += 1) if (bytes[at] !== CLIENT_PREFACE[at]) return false;

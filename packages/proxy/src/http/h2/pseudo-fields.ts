@@ -8,7 +8,7 @@ import { MIN_PSEUDO_ID, PSEUDO } from './hpack/static-table.ts';
 const MAX_METHOD_BYTES = 64;
 /** A host of 255 bytes and a port. */
 const MAX_AUTHORITY_BYTES = 262;
-/** The longest line that `writeRequestLine` writes. */
+/** The longest request line with Host that `DecodedHead` writes. */
 export const MAX_REQUEST_LINE_BYTES: number = MAX_METHOD_BYTES + MAX_TARGET_BYTES + MAX_AUTHORITY_BYTES + 64;
 
 // Where the values are kept.
@@ -36,7 +36,7 @@ export interface KeptValue {
   length: number;
 }
 
-/** The pseudo-fields of one head (RFC 9113 §8.3). They may come in any order, so their values are kept until the head ends. */
+/** The pseudo-fields of one head (RFC 9113 §8.3). Their order is free, so their values are kept until the head ends. */
 export class PseudoFields {
   readonly values: Uint8Array = new Uint8Array(VALUES_BYTES);
   readonly method: KeptValue = { start: METHOD_AT, length: -1 };
@@ -49,7 +49,7 @@ export class PseudoFields {
   isWebSocket = false;
   /** The value of `:status`; 0 if it is not a status. */
   status = 0;
-  /** The pseudo-fields that came, as bits by `id - MIN_PSEUDO_ID`. */
+  /** The received pseudo-fields, as bits by `id - MIN_PSEUDO_ID`. */
   #seen = 0;
 
   reset(): void {
@@ -98,7 +98,7 @@ export class PseudoFields {
     }
   }
 
-  /** Takes the value of Host, which must equal `:authority`. There must be space for another Host behind `end`. */
+  /** Takes the value of Host, which must equal `:authority`. There must be space for another Host after `end`. */
   takeHost(bytes: Uint8Array, start: number, end: number): RequestHeadRefusal | 'malformed' | undefined {
     if ((this.#seen & AUTHORITY_BIT) === 0) return this.#keepAuthority(bytes, start, end);
     const { length } = this.authority;

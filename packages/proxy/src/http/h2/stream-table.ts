@@ -89,16 +89,16 @@ export class StreamTable {
   }
 
   /**
-   * Whether frames of a stream without a record are ignored: we have reset the stream, or we do not process it. A client
-   * ignores them on all streams that it has opened. It resets any number of streams at once when its users leave, and a
-   * connection error would end the requests of the others.
+   * Whether frames of a stream without a record are ignored. A server ignores the streams that it has reset or does not
+   * process. A client ignores all streams that it has opened: it resets any number of streams at once when users leave,
+   * and a connection error would end the requests of the other users.
    */
   isIgnored(id: number): boolean {
     if (!this.#isServer) return true;
     return id > this.lastAcceptedId || this.#resets?.includes(id) === true;
   }
 
-  /** Whether a head of an ignored stream may come. It must be decoded, so a server may not send any number. */
+  /** Whether a head of an ignored stream is allowed. Each such head must be decoded, so their number is limited. */
   takeLateHead(): boolean {
     if (this.#isServer) return true;
     this.#lateHeads -= 1;

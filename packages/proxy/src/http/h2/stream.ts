@@ -7,7 +7,7 @@ import { INITIAL_WINDOW_BYTES } from './protocol.ts';
 export interface StreamConsumer {
   /** Called in a client with each interim response (1xx) and with the final response. */
   onResponse(stream: Http2Stream, head: DecodedHead): void;
-  /** The consumer calls `consumed` when it has passed on the bytes. The peer may not send more than the window before. */
+  /** The consumer calls `consumed` when it has passed on the bytes. Until then, they take space in the window. */
   onData(stream: Http2Stream, bytes: Uint8Array, start: number, end: number): void;
   onTrailers(stream: Http2Stream, trailers: HeadFields): void;
   /** Called when the peer has sent everything. */
@@ -23,8 +23,8 @@ export interface StreamConsumer {
 }
 
 /**
- * One stream. Each stream has a record of its own, and no pool reuses records: whoever still held the record of an ended
- * stream could otherwise send the response of one request to another.
+ * One stream. Each stream has a record of its own, and no pool reuses records: code that still held the record of an
+ * ended stream could otherwise send the response of one request to another.
  */
 export class Http2Stream {
   /** 0 after the last event. */
@@ -48,9 +48,11 @@ export class Http2Stream {
   isResetAhead = false;
   /** Whether the final head of the peer has arrived. */
   hasHead = false;
+  /** Whether END_STREAM was received. */
   hasPeerEnded = false;
   /** Whether the stream has ended because the peer sent something that is not valid. */
   isInvalid = false;
+  /** Whether END_STREAM was sent. */
   hasEnded = false;
   /** The bytes of header blocks and DATA, without padding, that have arrived. */
   receivedBytes = 0;

@@ -1,6 +1,6 @@
 /**
- * A token bucket for what a peer may cause although it is of no use. Tokens come back with time and with useful work, so a
- * long and busy connection is never short of tokens.
+ * A token bucket for the useless work that a peer may cause. Tokens come back with time and with useful work, so a long
+ * and busy connection is never short of tokens.
  */
 export class TokenBudget {
   readonly #capacity: number;

@@ -1,5 +1,5 @@
-// The opening handshake of a WebSocket whose client speaks HTTP/2 (RFC 8441) and whose endpoint speaks HTTP/1.1 (RFC 6455
-// §4). The proxy sends the handshake of HTTP/1.1 with a key of its own.
+// The opening handshake of a WebSocket whose client speaks HTTP/2 (RFC 8441) and whose endpoint speaks HTTP/1.1 (RFC
+// 6455 §4). The proxy sends the HTTP/1.1 handshake with a key of its own.
 import { createHash } from 'node:crypto';
 import { SWITCHING_PROTOCOLS } from '../current-request.ts';
 import type { HeadFields } from '../h1/head-fields.ts';
@@ -33,8 +33,9 @@ export function newWebSocketKey(): WebSocketKey {
 }
 
 /**
- * Whether an answer of the endpoint may reach the client. `key` is undefined if the client does not ask for a WebSocket. RFC
- * 8441 §5: for the client 2xx means what 101 means in HTTP/1.1, so another 2xx must not reach a client that asks.
+ * Whether an answer of the endpoint may reach the client. `key` is undefined if the client does not ask for a
+ * WebSocket. RFC 8441 §5: to a client that asks, 2xx means what 101 means in HTTP/1.1, so no other 2xx may reach this
+ * client.
  */
 export function mayAnswer(
   { status, fields }: Pick<ResponseHead, 'status' | 'fields'>,

@@ -39,10 +39,10 @@ const LOWER_Q = 0x71;
 const LOWER_CASE_BIT = 0x20;
 
 /**
- * Returns `grpc` for a request of gRPC, otherwise the format that the client prefers (RFC 9110 §12.5.1): the highest
+ * Returns `grpc` for a gRPC request, otherwise the format that the client prefers (RFC 9110 §12.5.1): the highest
  * weight, then the type that Accept names more precisely, then the type that Accept names first. Returns `text` without
- * Accept, and also if the client accepts none of the formats, because RFC 9110 §12.5.1 allows such an answer and a reason
- * helps more than none.
+ * Accept, and also if the client accepts none of the formats, because RFC 9110 §12.5.1 allows such an answer and a
+ * reason helps more than none.
  */
 export function answerFormatFor(fields: HeadFields): AnswerFormat {
   if (isGrpcRequest(fields)) return 'grpc';

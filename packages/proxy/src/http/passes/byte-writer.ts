@@ -9,9 +9,8 @@ const MAX_DIGITS = 16;
 const HEX_DIGITS: Uint8Array = asciiBytes('0123456789abcdef');
 
 /**
- * Writes bytes one after the other into memory that the caller owns. If the memory is too small, the writer becomes full
- * and ignores everything that follows, so that callers check only once, at the end. One instance is allocated per worker
- * and reused.
+ * Writes bytes one after the other into memory that the caller owns. If the memory is too small, the writer becomes
+ * full and ignores everything that follows, so that callers check only once, at the end.
  */
 export class ByteWriter {
   memory: Uint8Array;

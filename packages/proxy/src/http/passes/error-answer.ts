@@ -31,7 +31,7 @@ const STATUS_TEXTS = {
   505: 'HTTP Version Not Supported',
 } as const;
 
-/** Why Weir answers itself. */
+/** Why Weir answers in place of an endpoint. */
 export type ErrorReason = RequestRefusal;
 
 /** The status code and the text of each reason. */
@@ -115,7 +115,7 @@ export function writeErrorAnswer(writer: ByteWriter, answer: ErrorAnswer): numbe
   writer.bytes(template.statusLine);
   writer.bytes(usesPage ? page.contentTypeLine : template.typeLines);
   writer.bytes(CONTENT_LENGTH_PREFIX);
-  // A status of gRPC has no body.
+  // A gRPC answer has no body.
   const bodyId = format === 'grpc' ? undefined : requestId;
   writer.decimal(usesPage ? page.body.length : bodyLengthOf(template, bodyId !== undefined));
   writer.bytes(FIXED_LINES);
@@ -143,7 +143,7 @@ export function writeErrorAnswer(writer: ByteWriter, answer: ErrorAnswer): numbe
 /** The parts of an answer that are the same each time. The request id stands between the parts of the body. */
 interface Template {
   readonly statusLine: Uint8Array;
-  /** Content-Type, and the fields of gRPC. */
+  /** Content-Type, and the gRPC fields. */
   readonly typeLines: Uint8Array;
   readonly bodyStart: Uint8Array;
   readonly beforeId: Uint8Array;
@@ -277,7 +277,7 @@ function writeBody(writer: ByteWriter, template: Template, requestId: Uint8Array
 
 function connectionLinesOf({ reason, closes, clientMinorVersion }: ErrorAnswer): Uint8Array {
   if (closes || closesConnection(reason)) return CLOSE_LINE;
-  // RFC 9112 §9.3: a connection of HTTP/1.0 stays open only if the answer says so.
+  // RFC 9112 §9.3: an HTTP/1.0 connection stays open only if the answer says so.
   return clientMinorVersion === 0 ? KEEP_ALIVE_LINE : NO_LINES;
 }
 

@@ -6,14 +6,14 @@ import { isValue } from './connection-options.ts';
 import type { HeadEdit } from './head-edit.ts';
 import type { RequestContext, RequestHead } from './request-context.ts';
 
-/** What a peer's connection is, and whether the operator believes the peer. */
+/** Describes the connection of a peer, and whether the operator trusts the peer. */
 export interface PeerOptions {
   /** An IPv4 or IPv6 address without a zone. */
   readonly address: string;
   /** The address and port to which the peer has connected. */
   readonly listener: SocketAddress;
   readonly isTls: boolean;
-  /** Whether the operator has named a range of proxies that contains the peer. Only then the peer's fields are believed. */
+  /** Whether a range of proxies that the operator trusts contains the peer. The fields of other peers are replaced. */
   readonly isTrusted: boolean;
   /** Whether the operator wants Forwarded (RFC 7239) beside X-Forwarded-For. */
   readonly writesForwarded: boolean;
@@ -99,8 +99,8 @@ export function writeXForwarded(edit: HeadEdit, context: RequestContext): void {
 }
 
 /**
- * Drops the Forwarded (RFC 7239) of an untrusted client, and keeps the Forwarded of a trusted peer. Appends the peer's element if
- * the operator wants Forwarded.
+ * Drops the Forwarded (RFC 7239) of an untrusted client, and keeps the Forwarded of a trusted peer. Appends the peer's
+ * element if the operator wants Forwarded.
  */
 export function writeForwarded(edit: HeadEdit, { head, peer }: RequestContext): void {
   if (!peer.isTrusted) edit.drop(FIELD.forwarded);

@@ -1,4 +1,4 @@
-// Errors as gRPC clients expect them: HTTP status 200, and the status of gRPC in a head without a body ("Trailers-Only" of
+// Errors as gRPC clients expect them: HTTP status 200, and the gRPC status in a head without a body ("Trailers-Only" of
 // https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
 import type { RequestRefusal } from '../../metering/outcome.ts';
 import { SPACE, TAB } from '../h1/byte-classes.ts';
@@ -41,7 +41,7 @@ const GRPC_STATUSES: Readonly<Record<number, number>> = {
   504: 14,
 };
 
-/** Returns the status of gRPC for an answer of the proxy. `status` is the status of HTTP for the same reason. */
+/** Returns the gRPC status for an answer of the proxy. `status` is the HTTP status for the same reason. */
 export function grpcStatusFor(reason: RequestRefusal, status: number): number {
   // The other reasons with 504 concern the connection, so that the request was not processed.
   if (reason === 'endpoint-timeout') return DEADLINE_EXCEEDED;

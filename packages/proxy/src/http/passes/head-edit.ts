@@ -7,7 +7,10 @@ const MAX_APPENDED_BYTES = 65_536;
 const LF = 0x0a;
 const COLON = 0x3a;
 
-/** One entry per field id; `FIELD.underscored` is the largest id. A multiple of four, so that four counts are cleared at once. */
+/**
+ * The number of ids that passes count and drop: those up to `FIELD.underscored`. A multiple of four, so that four
+ * counts are cleared at once.
+ */
 const ID_COUNT: number = 4 * Math.ceil((FIELD.underscored + 1) / 4);
 
 /**

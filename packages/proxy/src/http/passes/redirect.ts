@@ -2,8 +2,8 @@ import type { REDIRECT_STATUSES } from '@weir/model/data-plane';
 import { asciiBytes, type ByteWriter } from './byte-writer.ts';
 
 /**
- * The status codes of redirects. 307 and 308 let the client repeat the method and the body, 303 makes a GET of the request; 301 and
- * 308 may be cached.
+ * The status codes of redirects. With 307 and 308 the client repeats the method and the body, with 303 the client sends
+ * a GET. 301 and 308 may be cached.
  */
 export type RedirectStatus = (typeof REDIRECT_STATUSES)[number];
 
@@ -69,7 +69,7 @@ export function writeRedirect(writer: ByteWriter, redirect: Redirect): number {
   return writeEnd(writer, redirect);
 }
 
-/** Writes a redirect to a complete URI, as returned by `locationFor`. Returns the number of bytes. */
+/** Writes a redirect to a complete URI, as returned by `locationFor`. Returns the same as `writeRedirect`. */
 export function writeRedirectTo(writer: ByteWriter, location: string, answer: RedirectAnswer): number {
   const bytes = Buffer.from(location, 'latin1');
   writer.bytes(HEAD_STARTS[answer.status]);
@@ -81,7 +81,7 @@ function writeEnd(writer: ByteWriter, { dateText, closes, clientMinorVersion }: 
   writer.bytes(DATE_PREFIX);
   writer.bytes(dateText);
   if (closes) writer.bytes(CLOSE_HEAD_END);
-  // RFC 9112 §9.3: a connection of HTTP/1.0 stays open only if the answer says so.
+  // RFC 9112 §9.3: an HTTP/1.0 connection stays open only if the answer says so.
   else writer.bytes(clientMinorVersion === 0 ? KEEP_ALIVE_HEAD_END : HEAD_END);
   return writer.at;
 }

@@ -22,9 +22,9 @@ export type RequestHead = Pick<
   | 'hostEnd'
 >;
 
-/** What the request passes need to know, and what they find out. One record is allocated per connection and reused. */
+/** What the request passes need to know, and what they find out. All connections of a worker use one record. */
 export interface RequestContext {
-  /** The request as it was parsed; the parser of the connection. */
+  /** The request as it was parsed. */
   readonly head: RequestHead;
   /** The client's side of the connection. */
   peer: ForwardedPeer;
@@ -33,7 +33,7 @@ export interface RequestContext {
   /** The target in origin-form that the route asks for, or whose normal form differs from the received target. */
   targetRewrite: Uint8Array | undefined;
   /**
-   * The line Sec-WebSocket-Key with which the proxy asks for a WebSocket for a client of HTTP/2 (RFC 8441). Undefined for
+   * The line Sec-WebSocket-Key with which the proxy asks for a WebSocket for an HTTP/2 client (RFC 8441). Undefined for
    * all other requests.
    */
   webSocketKeyLine: Uint8Array | undefined;

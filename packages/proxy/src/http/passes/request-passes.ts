@@ -14,7 +14,7 @@ import { writeRequestId, writeTraceContext } from './request-ids.ts';
 
 type RequestPass = (edit: HeadEdit, context: RequestContext) => void;
 
-/** All passes in their order. Filters come last, so that a route has the last word about every field but framing. */
+/** All passes in their order. Filters come last, so that a route has the last word about the fields it may change. */
 export const REQUEST_PASSES: readonly RequestPass[] = [
   dropConnectionFields,
   keepWebSocketUpgrade,
@@ -77,8 +77,8 @@ function keepTrailersOption(edit: HeadEdit, { isWebSocket }: RequestContext): vo
 }
 
 /**
- * Keeps Expect if an HTTP/1.1 client announces a body with `100-continue`. The caller refuses other expectations with 417,
- * because proxies and endpoints that read them differently also disagree about where the body starts.
+ * Keeps Expect if an HTTP/1.1 client announces a body with `100-continue`. The caller refuses other expectations with
+ * 417, because proxies and endpoints that read an expectation differently also disagree about where the body starts.
  */
 function checkExpectation(edit: HeadEdit, context: RequestContext): void {
   const { head } = context;

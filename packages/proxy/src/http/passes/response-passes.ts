@@ -15,13 +15,13 @@ export type ResponseHead = Pick<
   'fields' | 'framing' | 'requestMethod' | 'majorVersion' | 'minorVersion' | 'status' | 'reasonStart' | 'reasonEnd'
 >;
 
-/** What the response passes need to know, and what they find out. One record is allocated per connection and reused. */
+/** What the response passes need to know, and what they find out. All connections of a worker use one record. */
 export interface ResponseContext {
-  /** The response as it was parsed; the parser of the endpoint's connection. */
+  /** The response as it was parsed. */
   head: ResponseHead;
   /** 0 if the client sent HTTP/1.0, 1 for HTTP/1.1. */
   clientMinorVersion: number;
-  /** Whether the client's connection is encrypted. */
+  /** Whether the client uses HTTPS, see `RequestContext`. */
   isHttps: boolean;
   /** Whether the client asked for a WebSocket. */
   isWebSocket: boolean;
@@ -49,7 +49,7 @@ export interface ResponseContext {
 
 type ResponsePass = (edit: HeadEdit, context: ResponseContext) => void;
 
-/** All passes in their order. Filters come late, so that a route has the last word about every field but Connection. */
+/** All passes in their order. Filters come late, so that a route has the last word about the fields it may change. */
 export const RESPONSE_PASSES: readonly ResponsePass[] = [
   dropConnectionFields,
   checkWebSocket,
@@ -63,8 +63,8 @@ export const RESPONSE_PASSES: readonly ResponsePass[] = [
 ];
 
 /**
- * Applies all response passes to the head of `context`. The result is in `edit` and in the results of `context`. RFC 9110
- * §15.2: the caller sends no interim response (1xx) to a client of HTTP/1.0.
+ * Applies all response passes to the head of `context`. The result is in `edit` and in the results of `context`. RFC
+ * 9110 §15.2: the caller sends no interim response (1xx) to an HTTP/1.0 client.
  */
 export function editResponse(edit: HeadEdit, context: ResponseContext): void {
   edit.begin(context.head.fields);
@@ -110,7 +110,7 @@ function writeFraming(edit: HeadEdit, context: ResponseContext): void {
 }
 
 function bodyKindFor(kind: BodyKind, clientMinorVersion: number): BodyKind {
-  // RFC 9112 §6.1: a client of HTTP/1.0 does not understand Transfer-Encoding.
+  // RFC 9112 §6.1: an HTTP/1.0 client does not understand Transfer-Encoding.
   if (kind === 'chunked' && clientMinorVersion === 0) return 'until-close';
   // Chunks let the client's connection stay open, and let the client see that a body was cut off.
   if (kind === 'until-close' && clientMinorVersion > 0) return 'chunked';
@@ -154,7 +154,7 @@ function writeConnection(edit: HeadEdit, { head, startsWebSocket, closes, client
   if (head.status < 200) return;
   // RFC 9112 §9.6: the last response of a connection says that the connection is closed.
   if (closes) edit.appended.bytes(CLOSE_LINE);
-  // RFC 9112 §9.3: a connection of HTTP/1.0 stays open only if the response says so.
+  // RFC 9112 §9.3: an HTTP/1.0 connection stays open only if the response says so.
   else if (clientMinorVersion === 0) edit.appended.bytes(KEEP_ALIVE_LINE);
 }
 

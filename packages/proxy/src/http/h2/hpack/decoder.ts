@@ -20,20 +20,20 @@ export const DECODER_TABLE_BYTES = 4_096;
 export const MAX_STRING_BYTES: number = 16 * 1024;
 
 /**
- * The free bytes that a target needs behind `at`: a name and a value of MAX_STRING_BYTES each. The shortest Huffman code
+ * The free bytes that a target needs after `at`: a name and a value of MAX_STRING_BYTES each. The shortest Huffman code
  * has 5 bits, so a string is at most 8/5 as long as its code.
  */
 export const MAX_FIELD_TARGET_BYTES: number = 2 * Math.ceil((MAX_STRING_BYTES * 8) / 5) + 4;
 
 /** Receives the decoded fields. */
 export interface FieldTarget {
-  /** The array to which the decoder writes. It has at least MAX_FIELD_TARGET_BYTES behind `at`. */
+  /** The array to which the decoder writes. It has at least MAX_FIELD_TARGET_BYTES after `at`. */
   readonly memory: Uint8Array;
-  /** Where the next field begins. If the target does not move `at` in `take`, the next field overwrites the field. */
+  /** Where the next field begins. If `take` does not move `at`, the next field overwrites this field. */
   readonly at: number;
   /**
-   * Called with each field, which was written as `name: value` with CRLF behind. The name begins at `at`. `id` is that of
-   * the name (`FIELD` or `PSEUDO`). `isValid` is false if a byte of the name or the value is not allowed. Returns false if
+   * Called with each field, which was written as `name: value` and CRLF. The name begins at `at`. `id` is the id of the
+   * name (`FIELD` or `PSEUDO`). `isValid` is false if a byte of the name or the value is not allowed. Returns false if
    * the list of fields has become so long that nothing more must be decoded.
    */
   take(nameEnd: number, valueEnd: number, id: number, isValid: boolean): boolean;
@@ -180,7 +180,7 @@ export class HpackDecoder {
       return to;
     }
     const number = this.#numberOf(index);
-    // RFC 7541 §2.3.3: an index behind both tables is an error.
+    // RFC 7541 §2.3.3: an index after the end of both tables is an error.
     if (!this.#table.has(number)) return INVALID;
     const { bytes } = this.#table;
     const from = this.#table.nameStart(number);

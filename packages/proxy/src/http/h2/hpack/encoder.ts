@@ -91,9 +91,9 @@ export class HpackEncoder {
   }
 
   /**
-   * Adds a field: its name from `nameStart` to `nameEnd`, which is sent in lower case, and its value from `valueStart` to
-   * `valueEnd` of the same array. `id` is that of the name (`FIELD` or `PSEUDO`). The arguments are not in an object,
-   * because this is called for each field of all heads.
+   * Adds a field: its name from `nameStart` to `nameEnd`, which is sent in lower case, and its value from `valueStart`
+   * to `valueEnd` of the same array. `id` is the id of the name (`FIELD` or `PSEUDO`). The arguments are not in an
+   * object, because this is called for each field of all heads.
    */
   field(
     bytes: Uint8Array,
@@ -237,7 +237,7 @@ export class HpackEncoder {
     this.#at = to;
   }
 
-  /** Writes an integer (RFC 7541 §5.1) with the bits of `mask` behind the bits of `kind`. */
+  /** Writes an integer (RFC 7541 §5.1) in the bits of `mask`, after the bits of `kind`. */
   #integer(kind: number, mask: number, value: number): void {
     if (value < mask) {
       this.#byte(kind | value);
