@@ -47,8 +47,8 @@ export interface SimulationOptions {
 export interface Absence {
   readonly proxy: number;
   /**
-   * A killed proxy keeps its share for `DEATH_NOTICE_MS`, or until its successor starts. A drained proxy gives its share back at once, as
-   * if its last connection ended when the drain begins.
+   * A killed proxy keeps its share for `DEATH_NOTICE_MS`, or until its successor starts. A drained proxy gives its share back a second
+   * after its last clients came (see `LeaseClient.close`), as if its last connection ended when the drain begins.
    */
   readonly kind: 'killed' | 'drained';
   readonly atSecond: number;
@@ -201,7 +201,7 @@ class Simulation {
       const endedMs = now - atSecond * 1_000;
       if (endedMs === 0) proxy.isDown = true;
       const isBack = now === backAtSecond * 1_000;
-      const isReturned = proxy.isDown && endedMs === (kind === 'drained' ? 0 : DEATH_NOTICE_MS);
+      const isReturned = proxy.isDown && endedMs === (kind === 'drained' ? 1_000 : DEATH_NOTICE_MS);
       if (isReturned || isBack) this.#content.members.delete(`${proxy.life}:${proxy.id}`);
       if (isBack) {
         Object.assign(proxy, { isDown: false, life: proxy.life + 1, startedAt: now, sequence: 0, reply: undefined });

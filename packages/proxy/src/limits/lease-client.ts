@@ -2,16 +2,15 @@
 // need, exchanges claims with the other proxies through the store, and writes the shares into the limiter state.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LEASED_RESOURCES, type LeasedResource } from '@weir/model/data-plane';
-import { type Clock, errorMessage, type Logger, Loop } from '@weir/runtime';
+import { type Clock, errorMessage, type Logger, Loop, wait } from '@weir/runtime';
 import {
   LEASE_REGISTRATION_MS,
   type LeaseName,
-  type LeaseRequest,
   MAX_LEASES_PER_EXCHANGE,
   type Store,
   StoreError,
 } from '@weir/store';
-import { Lease } from './lease.ts';
+import { Lease, leaseKey, ownerKey, requestToReturn } from './lease.ts';
 import { DemandWindow } from './lease-demand.ts';
 import type { LimiterRegistry, LimitShare } from './limiter-registry.ts';
 import type { LimitedOwner, TableLimits } from './table-limits.ts';
@@ -19,6 +18,8 @@ import type { LimitedOwner, TableLimits } from './table-limits.ts';
 const TICK_MS = 50;
 const MAX_TICK_MS = 1_000;
 const MIN_GAP_MS = 20;
+/** The time over which a rate is limited. */
+const RATE_WINDOW_MS = 1_000;
 /** How many owners are measured in one turn of the event loop; about a millisecond. */
 const OWNERS_PER_TURN = 100;
 /** New limits are also looked for while a large table is being applied. */
@@ -174,12 +175,21 @@ export class LeaseClient {
     }
   }
 
-  /** Ends the exchanges and gives all shares back. To be called when no connection is open any more. */
+  /** Ends the exchanges and gives all shares back. To be called when no connection is open any more. Takes up to a second. */
   async close(): Promise<void> {
     await this.#loop.close();
-    const { store, node } = this.#options;
+    const { store, node, clock } = this.#options;
+    if (this.#life === undefined) return;
+    const endsBy = clock.monotonic() + RATE_WINDOW_MS;
+    while (this.#hasAdmittedInSecond && clock.monotonic() < endsBy) await wait(clock, TICK_MS);
     // If the release fails, the store takes the shares back after a while.
-    if (this.#life !== undefined) await store.leases.release(node, this.#life).catch(() => undefined);
+    await store.leases.release(node, this.#life).catch(() => undefined);
+  }
+
+  /** Whether clients of the last second still count for a rate. Until then the other proxies must not use their units again. */
+  get #hasAdmittedInSecond(): boolean {
+    const rows = [...this.#owners.values()].map(({ owner }) => this.#options.registry.demand(owner.row));
+    return rows.some(({ admittedNew, admittedRequests }) => admittedNew + admittedRequests > 0);
   }
 
   async #tick(): Promise<void> {
@@ -380,17 +390,4 @@ export class LeaseClient {
     for (const { owner, window, leases } of this.#owners.values())
       for (const lease of leases.values()) yield { row: owner.row, window, lease };
   }
-}
-
-/** Returns the name of a lease in the state directory. */
-function leaseKey({ owner, resource }: LeaseName): string {
-  return `${ownerKey(owner)}:${resource}`;
-}
-
-function ownerKey(owner: LeaseName['owner']): string {
-  return owner.kind === 'tenant' ? `tenant.${owner.name}` : `service.${owner.uid}`;
-}
-
-function requestToReturn(name: LeaseName): LeaseRequest {
-  return { ...name, limit: 0, claim: { demand: 0, weight: 1, floor: 0, used: 0 }, held: 0, wanted: 0 };
 }

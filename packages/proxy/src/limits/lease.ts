@@ -127,3 +127,18 @@ export class Lease {
     this.#hasGrant = true;
   }
 }
+
+/** Returns the name of a lease in the state directory. */
+export function leaseKey({ owner, resource }: LeaseName): string {
+  return `${ownerKey(owner)}:${resource}`;
+}
+
+/** Returns a key that tells tenants and Services apart. */
+export function ownerKey(owner: LeaseName['owner']): string {
+  return owner.kind === 'tenant' ? `tenant.${owner.name}` : `service.${owner.uid}`;
+}
+
+/** Returns the request that gives a lease back whose limit was removed. */
+export function requestToReturn(name: LeaseName): LeaseRequest {
+  return { ...name, limit: 0, claim: { demand: 0, weight: 1, floor: 0, used: 0 }, held: 0, wanted: 0 };
+}

@@ -53,8 +53,15 @@ class SimulatedFleet {
     );
   }
 
+  /** Closes a proxy that may have admitted clients in the last second. */
+  async close(client: LeaseClient): Promise<void> {
+    const closed = client.close();
+    await this.run(1_100, {});
+    await closed;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { client } of this.proxies.values()) await client.close();
+    await Promise.all([...this.proxies.values()].map(({ client }) => this.close(client)));
   }
 }
 
@@ -242,14 +249,27 @@ test('the share follows clients that move to another proxy, within 3 s', async (
   assert.ok(fleet.highestSum <= MAX_IN_SECOND, `${fleet.highestSum}`);
 });
 
-test('a proxy that closes gives its share back at once', async () => {
+test('a proxy that closes gives its share back when its last clients no longer count for the second', async () => {
   await using fleet = await threeProxies();
-  await fleet.run(5_000, { a: 500, b: 500 });
-  const b = fleet.proxies.get('b');
-  await b?.client.close();
+  const { b: last = 0 } = await fleet.run(5_000, { a: 500, b: 500 });
+  assert.ok(last > 0);
+  const [a, b] = [fleet.proxies.get('a') as SimulatedProxy, fleet.proxies.get('b') as SimulatedProxy];
+  const [usedByB, shareOfA] = [b.share, a.share];
+  const closed = b.client.close();
+  await fleet.run(900, { a: 500 });
+  assert.ok(a.share <= MAX_IN_SECOND - usedByB, `${shareOfA} → ${a.share}`);
+  await fleet.run(400, { a: 500 });
+  await closed;
   fleet.proxies.delete('b');
-  await fleet.run(300, { a: 500 });
-  assert.ok((fleet.proxies.get('a')?.share ?? 0) >= 0.95 * LIMIT);
+  assert.ok(a.share >= 0.95 * LIMIT, `${a.share}`);
+});
+
+test('a proxy without clients gives its share back at once', async () => {
+  await using fleet = await threeProxies();
+  await fleet.run(5_000, { a: 500 });
+  await fleet.proxies.get('b')?.client.close();
+  fleet.proxies.delete('b');
+  assert.deepEqual((await fleet.store.leases.members()).map(({ node }) => node).sort(), ['a', 'c']);
 });
 
 test('a proxy that drains keeps only what its clients use', async () => {
@@ -282,7 +302,7 @@ test('a proxy that ended without a goodbye loses its share when the node’s nex
     'b 2',
     'c 1',
   ]);
-  await killed.client.close();
+  await fleet.close(killed.client);
 });
 
 test('proxies keep their last shares while the store is away, and move them again after it is back', async () => {

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { connectClient, eventually } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
-import { type Fleet, startFleet } from '../fixtures/fleet.ts';
+import { type Fleet, startFleet, waitForTable } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { outcomesFor } from '../fixtures/services.ts';
 import type { TestService } from '../fixtures/tables.ts';
@@ -206,7 +206,7 @@ test('a Service that had a port alone and now shares it keeps its connections', 
   await using scenario = await shared();
   const { fleet, proxy, shop, game, ask } = scenario;
   await fleet.serve({ ...shop, shared: false, settings: { ...shop.settings, drainTimeoutMs: 1 } });
-  await eventually(() => assert.equal(proxy.view().listeners.length, 1));
+  await waitForTable(fleet, proxy);
   const buyer = await opened(ask('eu.shop.example'));
   await fleet.serve({ ...shop, settings: { ...shop.settings, drainTimeoutMs: 1 } }, game);
   await eventually(() => admitted(ask('game.example')));
