@@ -115,8 +115,8 @@ export class HandshakeQueue {
   }
 
   /**
-   * Returns the tenant whose turn it is, or undefined if no handshake waits (deficit round robin, Shreedhar and Varghese
-   * 1996).
+   * Returns the tenant whose turn it is, or undefined if no handshake waits (deficit round robin, Shreedhar and
+   * Varghese 1996).
    */
   #nextTenant(): TenantHandshakes | undefined {
     for (;;) {

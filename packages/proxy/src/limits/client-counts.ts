@@ -75,8 +75,8 @@ export class ClientCounts {
   }
 
   /**
-   * Counts one more new connection of the client and returns true, or returns false if the rate is exceeded. `now` is in
-   * nanoseconds. The counts are per whole second. The connections of the previous second are assumed to be spread
+   * Counts one more new connection of the client and returns true, or returns false if the rate is exceeded. `now` is
+   * in nanoseconds. The counts are per whole second. The connections of the previous second are assumed to be spread
    * evenly, and count in proportion to the part of that second that is less than a second ago. A client that opens many
    * connections at the end of a second can therefore open up to twice the rate within one second, but not in the long
    * run. Workers that race may each admit one more.

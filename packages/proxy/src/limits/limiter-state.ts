@@ -186,7 +186,9 @@ export class LimiterState {
     return this.#sumOfWorkers(this.#cellsOffset(row));
   }
 
-  /** Returns the counters of one worker, which only this worker may write. The view stays valid when the memory grows. */
+  /**
+   * Returns the counters of one worker, which only this worker may write. The view stays valid when the memory grows.
+   */
   workerCounters(row: number, workerSlot: number): Float64Array {
     return new Float64Array(this.#buffer, this.#counterOffset(row, workerSlot) * WORD_BYTES, COUNTERS);
   }

@@ -113,9 +113,9 @@ export class Limiter {
   }
 
   /**
-   * Counts one more unit of a rate and returns true, or returns false if the rate is exceeded. `now` returns nanoseconds
-   * and is only called if the rate is limited. `nowMs` is milliseconds of `performance.now`. ClientHellos have the limit
-   * of new connections, but are counted separately.
+   * Counts one more unit of a rate and returns true, or returns false if the rate is exceeded. `now` returns
+   * nanoseconds and is only called if the rate is limited. `nowMs` is milliseconds of `performance.now`. ClientHellos
+   * have the limit of new connections, but are counted separately.
    */
   tryTake(rate: CountRate, now: () => bigint, nowMs: number = performance.now()): boolean {
     const limit = this.#maxInSecond(rate);

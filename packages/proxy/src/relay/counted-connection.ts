@@ -9,7 +9,7 @@ import type { RelayContext, SendingSession } from './session.ts';
 export interface CountedConnectionOptions {
   readonly context: RelayContext;
   readonly counters: Float64Array;
-  /** The row that counts sent bytes; `counters` by default. HTTP/2 counts bytes by request, and passes a row of its own. */
+  /** The row that counts sent bytes; `counters` by default. HTTP/2 passes another row, and counts bytes by request. */
   readonly byteCounters?: Float64Array;
   /** The limiter of the tenant that owns the Service. */
   readonly tenant: Limiter;
