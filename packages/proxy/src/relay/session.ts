@@ -120,7 +120,9 @@ export interface RelayContext {
   readonly requestTurns: RequestTurns;
   readonly buffers: WorkerBuffers;
   readonly endpointConnections: EndpointConnections;
-  /** Opens the sealed keys of certificates for endpoints. Undefined if this proxy does not have the fleet's secret. */
+  /**
+   * Decrypts the private keys of certificates for endpoints. Undefined if this proxy does not have the fleet's secret.
+   */
   readonly sealer: Sealer | undefined;
   /** Whether this proxy accepts no connections any more. Written only by the worker. */
   isDraining: boolean;
