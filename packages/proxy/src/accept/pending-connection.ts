@@ -267,7 +267,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
   /** RFC 9113 §3.3: a client that knows that the server speaks HTTP/2 begins with its preface. */
   #startHttp2(bytes: Uint8Array): void {
     this.#requestHeadReader = undefined;
-    // Only header blocks and DATA count, and the session counts those of its requests.
+    // Of HTTP/2, only header blocks and DATA count, and the session counts them for each request.
     this.#uncountedBytes = 0;
     this.#http2 = new Http2Preread(this, this.#options.now);
     this.#http2.connection.start();

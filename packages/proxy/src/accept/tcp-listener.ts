@@ -3,8 +3,8 @@
 // 2. `PendingConnection` reads a PROXY header, ClientHello or request head, if the route needs it, and asks for a
 //    `RoutingDecision`.
 // 3. `SessionStarter` checks the route again and terminates TLS (`TlsHandshake`) if the Service asks for it.
-// 4. `TcpSession` (relay/tcp-session.ts) connects to an endpoint and relays, throttles and counts the bytes until the end.
-//    For a Service that speaks HTTP, `HttpSession` or `Http2Session` (http/) does this for each request.
+// 4. `TcpSession` (relay/tcp-session.ts) connects to an endpoint and relays, throttles and counts the bytes until the
+//    end. For a Service that speaks HTTP, `HttpSession` or `Http2Session` (http/) does this for each request.
 import {
   expectsClientHello,
   hasSameCredentials,

@@ -140,7 +140,7 @@ function tryTake({ service, tenant }: Limiters, rate: CountRate, now: () => bigi
 
 /**
  * Reports whether the tenant's open connections, including the new one, are within its fair share. Some connections
- * stay free even if several tenants open as many as they can. A tenant with few connections can therefore always open
+ * stay free even if several tenants use their whole shares. A tenant with few connections can therefore always open
  * more (dynamic thresholds, Choudhury and Hahne 1998).
  */
 function isWithinFairShare(tenant: Limiter, proxyLimiter: Limiter): boolean {

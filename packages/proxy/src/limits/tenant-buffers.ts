@@ -1,5 +1,5 @@
-// Decides how many bytes the connections of a tenant may buffer, so that no tenant can take the memory of the others with
-// connections whose peers do not read.
+// Decides how many bytes the connections of a tenant may buffer, so that no tenant can use up the memory of the worker
+// with connections whose peers do not read.
 import type { Window } from '../transport/tcp-transport.ts';
 import type { Limiter } from './limiter.ts';
 

@@ -127,7 +127,7 @@ export class LocalSuspensions {
   async #read(): Promise<void> {
     const { path, log } = this.#options;
     const text = await readFileIfPresent(path).catch((error: unknown) => {
-      log.error({ path, reason: errorMessage(error) }, 'failed to read the local suspensions');
+      log.error({ path, reason: errorMessage(error) }, 'failed to read the local suspensions; keeping the last ones');
       return this.#text;
     });
     if (text === this.#text) return;
