@@ -22,8 +22,8 @@ export interface FirstRequestRouting {
 }
 
 /**
- * Decides about a client that has sent a request without TLS. `head` is a refusal if the head is not valid. The decision
- * names the upstream of an admitted client.
+ * Decides about a client that has sent a request without TLS. `head` is a refusal if the head is not valid. If the
+ * client is admitted, the decision contains its upstream.
  */
 export function routeFirstRequest(
   head: RequestHead | RequestHeadRefusal,
@@ -48,7 +48,7 @@ function refused(outcome: Outcome, answer: Uint8Array): RoutingDecision {
   return { kind: 'refused', outcome, alert: undefined, answer };
 }
 
-/** Returns an answer after which the connection ends. */
+/** Returns an HTTP response that announces the end of the connection. */
 function answerTo(head: RequestHead | undefined, reason: ErrorReason, upstream?: Upstream): Uint8Array {
   writeAnswer(reason, {
     format: head === undefined ? 'text' : answerFormatFor(head.fields),

@@ -1,12 +1,16 @@
-// Clients wait in this queue before each read of their PROXY header and ClientHello, and before each step of their TLS handshake. A
-// signature takes up to milliseconds, and thousands of clients can send their ClientHellos at the same moment. So the worker serves only a
-// few clients in each turn of the event loop, and the tenants take turns. TLS handshakes with endpoints wait in this queue too.
+// Clients wait in this queue before each read of their PROXY header, ClientHello or first request head, and before each
+// step of their TLS handshake. A signature takes up to milliseconds, and thousands of clients can send their
+// ClientHellos at the same moment. So the worker serves only a few clients in each turn of the event loop, and the
+// tenants take turns. TLS handshakes with endpoints wait in this queue too.
 import { countProgress } from '../transport/progress.ts';
 import type { Turns } from '../transport/tcp-transport.ts';
 
 /** How long the handshakes of all tenants together may occupy one turn of the event loop. */
 const SLICE_MS = 2;
-/** The time that a tenant gets before the next tenant has its turn. If a step takes longer, its tenant misses turns for the excess time. */
+/**
+ * The time that a tenant gets before the next tenant has its turn. If a step takes longer, its tenant misses turns for
+ * the excess time.
+ */
 const QUANTUM_MS = 0.5;
 /** How many new handshakes of one tenant may wait, and the total length of their ClientHellos. */
 export const MAX_WAITING_HANDSHAKES = 8_192;
@@ -42,8 +46,8 @@ export class HandshakeQueue {
   }
 
   /**
-   * Adds a new handshake, whose ClientHello has `bytes` bytes. Returns false if too many new handshakes of the tenant wait. `tenant` is
-   * any object that stands for the tenant.
+   * Adds a new handshake, whose ClientHello has `bytes` bytes. Returns false if too many new handshakes of the tenant
+   * wait. `tenant` is any object that identifies the tenant.
    */
   tryAdd(tenant: object, handshake: WaitingHandshake, bytes: number): boolean {
     const waiting = this.#waitingOf(tenant);
@@ -55,9 +59,9 @@ export class HandshakeQueue {
   }
 
   /**
-   * Adds a preread, a step of a handshake with an endpoint, or a handshake that has begun and has more input. All go before the tenant's
-   * new handshakes: a preread is short, a client waits with a request for the endpoint, and the worker has already signed for a handshake
-   * that has begun.
+   * Adds a preread, a step of a handshake with an endpoint, or a handshake that has begun and has more input. All of
+   * them are served before the tenant's new handshakes: a preread is short, a client with a request waits for the
+   * handshake with the endpoint, and the worker has already signed for a handshake that has begun.
    */
   addBegun(tenant: object, handshake: WaitingHandshake): void {
     this.#waitingOf(tenant).begun.push(handshake);
@@ -110,7 +114,10 @@ export class HandshakeQueue {
     }
   }
 
-  /** Returns the tenant whose turn it is, or undefined if no handshake waits (deficit round robin, Shreedhar and Varghese 1996). */
+  /**
+   * Returns the tenant whose turn it is, or undefined if no handshake waits (deficit round robin, Shreedhar and
+   * Varghese 1996).
+   */
   #nextTenant(): TenantHandshakes | undefined {
     for (;;) {
       const tenant = this.#waitingTenants.first;

@@ -9,8 +9,8 @@ import type { Http2Stream, StreamConsumer } from '../http/h2/stream.ts';
 /** The connection of a client whose first request decides which Service gets the connection. */
 export interface Http2PrereadOwner extends ByteSink {
   /**
-   * Routes the first request. If the client is routed, the session of its Service has the connection when this method
-   * returns. Otherwise returns the answer in the form of HTTP/1.1.
+   * Routes the first request. If the client is routed, a session owns the connection when this method returns, unless
+   * the session could not start. If the client is refused, returns the answer as an HTTP/1.1 response.
    */
   onFirstRequest(head: DecodedHead | RequestHeadRefusal): Uint8Array | undefined;
   /** Called when the client was refused and has got an answer or GOAWAY. `stream` carries the answer. */
@@ -18,8 +18,8 @@ export interface Http2PrereadOwner extends ByteSink {
 }
 
 /**
- * Reads HTTP/2 up to its first request, on a listener that Services share without TLS (RFC 9113 §3.3). The client may wait
- * for SETTINGS before it sends a request, so the `Http2Connection` begins here, and the session continues it.
+ * Reads an HTTP/2 connection without TLS (RFC 9113 §3.3) up to its first request, on a shared listener. The client may
+ * wait for SETTINGS before it sends a request, so the `Http2Connection` begins here, and the session continues it.
  */
 export class Http2Preread implements ConnectionHandler {
   readonly connection: Http2Connection;

@@ -20,10 +20,10 @@ import type { HandshakeQueue, WaitingHandshake } from './handshake-queue.ts';
 import { Http2Preread, type Http2PrereadOwner } from './http2-preread.ts';
 import { hasAccessLog, logRefusal } from './refuse.ts';
 
-/** How long a client may take to send its PROXY header and its ClientHello, if they must be read before routing. */
+/** How long a client may take to send what must be read before routing (see `PrereadSteps`). */
 const PREREAD_TIMEOUT_MS = 10_000;
-/** How long a refused client may take to read the TLS alert and close the connection. */
-const ALERT_LINGER_MS = 2_000;
+/** How long a refused client may take to read the TLS alert or HTTP response and close the connection. */
+const REFUSAL_LINGER_MS = 2_000;
 /** The first byte of a TLS record with a ClientHello (RFC 8446 §5.1). No request begins with this byte. */
 const TLS_HANDSHAKE = 22;
 
@@ -53,11 +53,11 @@ export interface PendingConnectionOptions {
   readonly accessLog: AccessLog;
   /** Decides whether the client is routed or refused. Called when the ClientHello has been read. */
   route(info: DownstreamInfo): RoutingDecision;
-  /** The same for a client that has sent a request without TLS. `head` is a reason if the head is not valid. */
+  /** Decides about a client that has sent a request without TLS. `head` is a refusal if the head is not valid. */
   routeRequest(info: DownstreamInfo, head: RequestHead | RequestHeadRefusal): RoutingDecision;
   /**
-   * Called when the PROXY header and the ClientHello or request head, if required, have been read and the client is routed. The callee
-   * owns the paused stream.
+   * Called when the client is routed. Everything that `preread` requires has been read. The callee owns the paused
+   * stream.
    */
   onRouted(stream: AcceptedStream, info: DownstreamInfo, admission: Admission): void;
   onInternalError(thrown: unknown): void;
@@ -65,7 +65,7 @@ export interface PendingConnectionOptions {
   readonly now: () => number;
 }
 
-/** The decision about a client after its ClientHello: the client is routed or refused. */
+/** The decision about a client after its ClientHello or request head: the client is routed or refused. */
 export type RoutingDecision = {
   /**
    * The Service that the connection belongs to from now on. Set only on a shared listener, where it had no Service
@@ -95,9 +95,9 @@ export interface ConnectionOwner {
 }
 
 /**
- * A client connection that cannot be routed until its first bytes are read: the PROXY header of a load balancer, or a
- * ClientHello with the server name. On a listener of one Service, the connection belongs to that Service from the
- * start. On a shared listener, it belongs to a Service only after its ClientHello. The connection waits in the
+ * A client connection that cannot be routed until its first bytes are read: a PROXY header, a ClientHello or the head
+ * of a request. On a listener of one Service, the connection belongs to that Service from the start. On a shared
+ * listener, it belongs to a Service only after its ClientHello or request head. The connection waits in the
  * `HandshakeQueue` before each read.
  */
 export class PendingConnection implements StreamEvents, Session, WaitingHandshake, Http2PrereadOwner {
@@ -112,14 +112,14 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
   #counters: Float64Array;
   #admission: Admission;
   /**
-   * The number of bytes that were read from the client but not counted yet. They are counted later because the Service
-   * may be known only after the ClientHello.
+   * The number of bytes that were read from the client but not counted yet. They are counted when the client is routed
+   * or refused, because the Service may not be known before.
    */
   #uncountedBytes = 0;
   /** The bytes that were counted for the present owner. */
   #receivedBytes = 0;
   #sentBytes = 0;
-  /** Whether the bytes before the session count: not if Weir terminates TLS, because only plaintext counts then. */
+  /** Whether the bytes before the session count. False if Weir terminates TLS, because then only plaintext counts. */
   #countsBytes: boolean;
   #proxyHeaderReader: ProxyHeaderReader | undefined;
   #clientHelloReader: ClientHelloReader | undefined;
@@ -128,8 +128,8 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
   #http2: Http2Preread | undefined;
   #info: DownstreamInfo;
   /**
-   * Set for a refused client that got an alert and may still close the connection: the outcome with which the
-   * connection will be counted.
+   * The outcome of a client that was refused with an alert or response and has not closed the connection yet. Undefined
+   * before.
    */
   #lingerOutcome: Outcome | undefined;
   #isEnded = false;
@@ -267,7 +267,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
   /** RFC 9113 §3.3: a client that knows that the server speaks HTTP/2 begins with its preface. */
   #startHttp2(bytes: Uint8Array): void {
     this.#requestHeadReader = undefined;
-    // Only header blocks and DATA count, and the session counts those of its requests.
+    // Of HTTP/2, only header blocks and DATA count, and the session counts them for each request.
     this.#uncountedBytes = 0;
     this.#http2 = new Http2Preread(this, this.#options.now);
     this.#http2.connection.start();
@@ -373,7 +373,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     const { wheel } = this.#options;
     this.#lingerOutcome = outcome;
     this.#stream.shutdown();
-    this.deadline = wheel.now + ticksFor(ALERT_LINGER_MS);
+    this.deadline = wheel.now + ticksFor(REFUSAL_LINGER_MS);
     wheel.advance(this);
   }
 

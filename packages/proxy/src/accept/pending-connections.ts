@@ -10,7 +10,7 @@ const MAX_PENDING_CONNECTIONS = 1_024;
 /**
  * The connections of shared listeners whose Service is not known yet, so that no tenant's limits apply to them. If
  * there are `MAX_PENDING_CONNECTIONS`, a new connection ends the oldest. A flood of silent clients therefore evicts
- * other silent clients, and not clients that send a ClientHello at once.
+ * other silent clients, and not clients that send a ClientHello or request at once.
  */
 export class PendingConnections implements CountedSessions {
   /** The pending connections in the order in which they were accepted. */

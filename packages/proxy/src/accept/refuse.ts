@@ -29,8 +29,8 @@ export interface RefusedConnection {
 }
 
 /**
- * Logs a connection that is not relayed. Must be called before the connection is closed, because the kernel gives no address
- * afterwards. To be called only if `hasAccessLog` returns true, so that a Service without a log costs nothing.
+ * Logs a connection that is not relayed. Must be called before the connection is closed, because the kernel gives no
+ * address afterwards. To be called only if `hasAccessLog` returns true, so that a Service without a log costs nothing.
  */
 export function logRefusal(service: CountedSessions, { outcome, info, accessLog, bytes }: RefusedConnection): void {
   const { client, destination, acceptedAt } = info;
@@ -39,7 +39,7 @@ export function logRefusal(service: CountedSessions, { outcome, info, accessLog,
   accessLog.refuseConnection({ ...NOTHING_RELAYED, ...bytes, ...common }, service);
 }
 
-/** Logs a client that has left an HTTP port before its first request, if the Service has an access log. */
+/** Logs a client that left an HTTP port before its first request, if the Service has an access log. */
 export function logWithoutRequest(
   { upstream, info }: { readonly upstream: Upstream; readonly info: DownstreamInfo },
   accessLog: AccessLog,
@@ -61,7 +61,7 @@ export const NOTHING_RELAYED = {
   attempts: 0,
 } as const;
 
-/** Whether connections to the upstream are refused because of a suspension. HTTP requests are answered with the reason instead. */
+/** Whether a suspension refuses connections to the upstream. HTTP requests are answered with the reason instead. */
 export function isCutOff({ service, route }: Upstream): boolean {
   return service.isSuspended && !relaysHttp(route);
 }
@@ -74,12 +74,12 @@ export function connectionRefusalFor(upstream: Upstream, client: Client): RouteR
   return refusal === 'no-endpoints' && upstream.service.isSuspended ? undefined : refusal;
 }
 
-/** Why a Service that is found by a request does not admit the client. */
+/** Why a Service does not admit a client whose request was routed to this Service. */
 export type AdmissionOutcome = AdmissionRefusal | RouteRefusal | 'client-limit' | 'cut-off';
 
 /**
- * Admits a connection to a Service that is found by a request, or returns why the connection is refused. `open`: see
- * `AdmissionController.admit`.
+ * Admits a connection to the Service to which a request was routed, or returns why the connection is refused. `open`:
+ * see `AdmissionController.admit`.
  */
 export function admitRequest(
   { service, route }: Upstream,

@@ -137,7 +137,7 @@ export class SessionStarter {
         this.#relayAfterHandshake(secured, { ...pendingRoute, clientAuthorities }, admittedAndSecured);
       const now = (): number => certificates.now();
       const { service } = upstream;
-      // Afterwards the window of the TLS connection cannot be changed.
+      // Must be set now, because the window cannot be changed once the TLS connection has begun.
       stream.setWindow?.(context.buffers.of(admission.limiters.tenant).window);
       new TlsHandshake(stream, {
         tls,
@@ -178,7 +178,10 @@ export class SessionStarter {
     refuse(stream, service.counters, outcome);
   }
 
-  /** Admits the client of a session of another Service, or returns why its request is refused. The session counts the refusal. */
+  /**
+   * Admits the client of another Service's session, or returns why its request is refused. The session counts the
+   * refusal.
+   */
   #admitTo(upstream: Upstream, client: Client, open: Admission): Admission | ErrorReason {
     const { route } = upstream;
     const admission = admitRequest(upstream, { client, open }, this.#options.admit);
@@ -199,7 +202,7 @@ export class SessionStarter {
   }
 }
 
-/** Whether the client speaks HTTP/2: agreed by ALPN, or known from its first bytes. */
+/** Whether the client speaks HTTP/2, as ALPN or, without TLS, its first bytes show. */
 function speaksHttp2({ tls, prereadBytes, http2 }: DownstreamInfo): boolean {
   return tls === undefined ? http2 !== undefined || startsWithPreface(prereadBytes) : tls.alpn === 'h2';
 }

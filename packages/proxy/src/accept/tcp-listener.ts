@@ -1,8 +1,10 @@
 // The path of a TCP connection and its bytes:
 // 1. `TcpListener` (here) accepts the connection and admits it by suspension, descriptors, source ranges and limits.
-// 2. `PendingConnection` reads a PROXY header or ClientHello, if the route needs it, and asks for a `RoutingDecision`.
+// 2. `PendingConnection` reads a PROXY header, ClientHello or request head, if the route needs it, and asks for a
+//    `RoutingDecision`.
 // 3. `SessionStarter` checks the route again and terminates TLS (`TlsHandshake`) if the Service asks for it.
-// 4. `TcpSession` (relay/tcp-session.ts) connects to an endpoint and relays, throttles and counts the bytes until the end.
+// 4. `TcpSession` (relay/tcp-session.ts) connects to an endpoint and relays, throttles and counts the bytes until the
+//    end. For a Service that speaks HTTP, `HttpSession` or `Http2Session` (http/) does this for each request.
 import {
   expectsClientHello,
   hasSameCredentials,
@@ -303,7 +305,7 @@ interface SharedListenerRouting {
 
 type SharedDecision = RoutingDecision & { readonly upstream?: Upstream };
 
-/** How many of the Services that share a host are asked for a connection. */
+/** How many of the Services that share a server name are asked to admit a connection. */
 const MAX_ASKED_SERVICES = 16;
 
 /**

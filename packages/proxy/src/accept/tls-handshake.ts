@@ -27,8 +27,8 @@ export interface TlsHandshakeOptions {
 }
 
 /**
- * The TLS handshake with an admitted client whose ClientHello was read. No endpoint is connected yet. Everything that the
- * client sends waits in the `HandshakeQueue` before it is processed.
+ * The TLS handshake with an admitted client whose ClientHello was read. No endpoint is connected yet. Everything that
+ * the client sends waits in the `HandshakeQueue` before it is processed.
  */
 export class TlsHandshake implements StreamEvents, Session, WaitingHandshake {
   readonly endpointStats: undefined;

@@ -16,7 +16,7 @@ import { type RequestToLog, writeDetails, writeResult, writeTarget } from './log
 
 const MILLION = 1_000_000;
 const SECOND_MS = 1_000;
-/** Enough for a line whose texts have their maximum lengths and consist of escapes of six bytes. */
+/** Enough for a line whose texts have their maximum lengths and consist of six-byte escapes such as `\u000a`. */
 const LINE_BYTES = 32_768;
 /**
  * The maximum number of refused connections of a Service that each worker logs per second. Further refused connections count
@@ -97,7 +97,7 @@ export class AccessLog {
   readonly #wallClock: () => number;
   readonly #out = new ByteWriter(new Uint8Array(0));
   readonly #time = new TimeText();
-  /** The members that name the node and a Service. */
+  /** By entry: the JSON members that name the node and the Service, and the number of refusals. */
   readonly #names = new WeakMap<ServiceEntry, ServiceNames>();
 
   constructor({ node, buffer, now, wallClock = Date.now }: AccessLogOptions) {
@@ -108,8 +108,8 @@ export class AccessLog {
   }
 
   /**
-   * Begins the log of a request at `startedAt` (milliseconds of `Turns.nowMs`). Returns undefined if the request is not in
-   * the sample.
+   * Begins the log of a request at `startedAt` (milliseconds of `Turns.nowMs`). Returns undefined if the request is not
+   * in the sample.
    */
   begin(settings: AccessLogSettings, source: RequestToLog, startedAt: number): LoggedRequest | undefined {
     if (!isSampled(settings)) return undefined;
@@ -164,7 +164,7 @@ export class AccessLog {
     else this.endConnection(connection, entry, counters);
   }
 
-  /** Sends the lines that wait. */
+  /** Sends the buffered lines. */
   flush(): void {
     this.#buffer.flush();
   }
@@ -225,7 +225,7 @@ function isSampled({ requestsPerMillion }: AccessLogSettings): boolean {
 
 const MILLISECONDS_AT = '2026-01-01T00:00:00.'.length;
 
-/** Returns times as RFC 3339 texts. The text of a second is made once. */
+/** Formats times as RFC 3339 texts. Formats each second only once. */
 class TimeText {
   #second = -1;
   readonly #out = new ByteWriter(new Uint8Array(MILLISECONDS_AT + 4));

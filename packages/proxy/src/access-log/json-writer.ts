@@ -1,5 +1,5 @@
-// Writes JSON in place of `JSON.stringify`: most texts of an access log are bytes that a client sent, and the client must
-// neither break a line of the log nor control the terminal that shows the line.
+// Writes JSON without `JSON.stringify`, because most texts of an access log are bytes that a client sent. The client
+// must neither break a line of the log nor control the terminal that shows the line.
 import { asciiBytes, type ByteWriter } from '../http/passes/byte-writer.ts';
 
 const QUOTE = 0x22;
@@ -7,7 +7,7 @@ const BACKSLASH = 0x5c;
 const FIRST_VISIBLE = 0x20;
 const DELETE = 0x7f;
 const UNICODE_ESCAPE: Uint8Array = asciiBytes('\\u00');
-/** U+2026, in place of what is cut off. */
+/** U+2026, in place of the bytes after the maximum. */
 const ELLIPSIS: Uint8Array = asciiBytes('\\u2026');
 const HEX_DIGITS: Uint8Array = asciiBytes('0123456789abcdef');
 const NULL: Uint8Array = asciiBytes('null');
@@ -15,9 +15,9 @@ const POINT = 0x2e;
 const ZERO = 0x30;
 
 /**
- * Writes the bytes from `start` to `end` as a JSON string (RFC 8259 §7) that has only visible ASCII characters. Each byte
- * from 0x80 on is one character from U+0080 to U+00FF, so a character that changes the direction of text cannot occur.
- * Text behind `maxBytes` is replaced by an ellipsis.
+ * Writes the bytes from `start` to `end` as a JSON string (RFC 8259 §7) that has only visible ASCII characters. Each
+ * byte from 0x80 on is one character from U+0080 to U+00FF, so a character that changes the direction of text cannot
+ * occur. Bytes after `maxBytes` are replaced by an ellipsis.
  */
 export function writeText(
   out: ByteWriter,
@@ -46,7 +46,7 @@ export function writeText(
   out.byte(QUOTE);
 }
 
-/** Writes a duration in milliseconds with three digits behind the point, or null if it is NaN. */
+/** Writes a duration in milliseconds with three digits after the decimal point, or null if the duration is NaN. */
 export function writeMs(out: ByteWriter, ms: number): void {
   if (Number.isNaN(ms)) {
     out.bytes(NULL);

@@ -3,10 +3,10 @@
 
 /** The memory for lines in each worker that writes access logs. */
 const CAPACITY_BYTES = 262_144;
-/** The lines are sent at once when they take this much. */
+/** The lines are sent at once when they take this many bytes. */
 const EAGER_FLUSH_BYTES = 65_536;
 const FLUSH_INTERVAL_MS = 100;
-/** The values of the shared flag: whether the main thread still works on the last chunk. */
+/** The values of the shared flag: whether the main thread has written the last chunk (`TAKEN`) or not (`SENT`). */
 const TAKEN = 0;
 const SENT = 1;
 
@@ -60,8 +60,8 @@ export class LogBuffer {
 
   /**
    * Copies the first `length` bytes of `line`, which end with a newline. Returns false if the line is dropped. A tenant
-   * may use as much of the buffer as it leaves free, so one tenant fills at most half, and n tenants leave at least a
-   * part of 1/(n+1) for others (dynamic queue thresholds: Choudhury and Hahne, 1998).
+   * may use as many bytes of the buffer as are free, so one tenant fills at most half of the buffer, and n tenants
+   * leave at least 1/(n+1) of the buffer to other tenants (dynamic thresholds, Choudhury and Hahne 1998).
    */
   add(line: Uint8Array, length: number, owner: { readonly tenant: string; readonly service: string }): boolean {
     const tenantBytes = (this.#bytesByTenant.get(owner.tenant) ?? 0) + length;

@@ -1,5 +1,5 @@
-// The access logs on the main thread: writes the lines of all workers to the standard output, and gives the lines of a
-// Service to those who follow it.
+// The access logs on the main thread. Writes the lines of all workers to the standard output, and sends the lines of a
+// Service to its followers (`weir logs`).
 import type { LineOutput } from '@weir/runtime';
 import type { LogChunk } from './log-buffer.ts';
 
@@ -36,15 +36,15 @@ export class LogHub {
     }
   }
 
-  /** Resolves when everything that was published is written. */
+  /** Resolves when all published lines are written. */
   get written(): Promise<void> {
     return this.#lastWrite;
   }
 
   /**
-   * Gives all further lines of the Service (`NAMESPACE/NAME`) to the stream. A stream that is read too slowly misses
-   * lines, and gets a line `{"dropped":N}` in their place. Returns a function that ends this, or undefined if there are
-   * too many followers.
+   * Writes all further lines of the Service (`NAMESPACE/NAME`) to the stream. A stream that is read too slowly misses
+   * lines, and gets a line `{"dropped":N}` in their place. Returns a function that ends the following, or undefined if
+   * there are too many followers.
    */
   follow(service: string, stream: FollowerStream): (() => void) | undefined {
     if (this.#followerCount >= MAX_FOLLOWERS) return undefined;

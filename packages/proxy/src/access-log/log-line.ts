@@ -28,12 +28,12 @@ export interface RequestToLog {
   readonly trustForwarded: NetworkSet;
 }
 
-/** A parsed head of HTTP/1.1, or of HTTP/2 that is presented as one. */
+/** A parsed head of HTTP/1.1, or a head of HTTP/2 in the same form. */
 export interface LoggedHead extends RequestLine {
   readonly fields: HeadFields;
 }
 
-/** The request id that the request passes have kept or made. */
+/** The request id that the client sent and the proxy kept, or that the proxy made. */
 export interface LoggedRequestId {
   readonly isRequestIdMade: boolean;
   readonly requestId: Uint8Array;

@@ -72,8 +72,9 @@ export class AdmissionController {
    * while the Service is not known. `Admission.admitClient` checks the limit per client later, when the client is
    * known.
    *
-   * `open` is the admission of a connection that is open already and carries requests of several Services. If they have the
-   * same tenant, only the limits of the Service are checked, because the tenant opens no further connection.
+   * `open` is the admission of a connection that is already open and now carries a request of this Service. If both
+   * Services have the same tenant, only the limits of this Service are checked, because the tenant opens no further
+   * connection.
    */
   admit(uid: string | null, open?: Admission): Admission | AdmissionRefusal {
     const limiters = (uid === null ? undefined : this.#limitersByService.get(uid)) ?? this.#unlimited;
@@ -139,7 +140,7 @@ function tryTake({ service, tenant }: Limiters, rate: CountRate, now: () => bigi
 
 /**
  * Reports whether the tenant's open connections, including the new one, are within its fair share. Some connections
- * stay free even if several tenants open as many as they can. A tenant with few connections can therefore always open
+ * stay free even if several tenants use their whole shares. A tenant with few connections can therefore always open
  * more (dynamic thresholds, Choudhury and Hahne 1998).
  */
 function isWithinFairShare(tenant: Limiter, proxyLimiter: Limiter): boolean {
@@ -150,8 +151,8 @@ function isWithinFairShare(tenant: Limiter, proxyLimiter: Limiter): boolean {
 }
 
 /**
- * One admitted connection or flow, or the part of a connection that belongs to one Service. The limiters count the connection or
- * flow until `release`. The limiters stay the same even if the Service gets another tenant.
+ * One admitted connection or flow, or the part of a connection that belongs to one Service. The limiters count the
+ * connection or flow until `release`. The limiters stay the same even if the Service gets another tenant.
  */
 export class Admission {
   readonly limiters: Limiters;

@@ -15,15 +15,18 @@ const SKETCH_CELLS = SKETCH_ROWS * SKETCH_COLUMNS;
  */
 const SEED_CELLS = 2;
 /**
- * Two sketches count new connections, one in even and one in odd seconds. A cell holds the count in its lower bits and the
- * number of the second, modulo 2^16, in its upper bits. A count with the number of another second is out of date.
+ * Two sketches count new connections, one in even and one in odd seconds. A cell holds the count in its lower bits and
+ * the number of the second, modulo 2^16, in its upper bits. A count with the number of another second is out of date.
  */
 const RATE_SKETCHES = 2;
 const COUNT_BITS = 16;
 /** The maximum number of new connections in a cell. Further connections in the same second are refused. */
 const MAX_NEW_COUNT = 2 ** COUNT_BITS - 1;
 const SECOND_NS = 1e9;
-/** The first cell of the open connections. Each worker has a sketch of its own, so that the counts of a dead worker can be cleared. */
+/**
+ * The first cell of the open connections. Each worker has a sketch of its own, so that the counts of a dead worker can
+ * be cleared.
+ */
 const FIRST_OPEN_CELL = SEED_CELLS + RATE_SKETCHES * SKETCH_CELLS;
 
 export function createClientCountsMemory(workerSlots: number): SharedArrayBuffer {
@@ -72,10 +75,11 @@ export class ClientCounts {
   }
 
   /**
-   * Counts one more new connection of the client and returns true, or returns false if the rate is exceeded. `now` is in
-   * nanoseconds. Counts whole seconds, and takes the part of the previous second that is less than a second ago as if its
-   * connections had been spread evenly. A client that opens many connections at the end of a second can therefore open up to
-   * twice as many as the rate in one second, but not in the long run. Workers that race may each admit one more.
+   * Counts one more new connection of the client and returns true, or returns false if the rate is exceeded. `now` is
+   * in nanoseconds. The counts are per whole second. The connections of the previous second are assumed to be spread
+   * evenly, and count in proportion to the part of that second that is less than a second ago. A client that opens many
+   * connections at the end of a second can therefore open up to twice the rate within one second, but not in the long
+   * run. Workers that race may each admit one more.
    */
   tryTakeNew(cells: ClientCells, perSecond: number, now: bigint): boolean {
     const seconds = Number(now) / SECOND_NS;

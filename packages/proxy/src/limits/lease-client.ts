@@ -20,12 +20,12 @@ const MAX_TICK_MS = 1_000;
 const MIN_GAP_MS = 20;
 /** The time over which a rate is limited. */
 const RATE_WINDOW_MS = 1_000;
-/** How many owners are measured in one turn of the event loop; about a millisecond. */
+/** How many owners are measured in one turn of the event loop. Measuring them takes about a millisecond. */
 const OWNERS_PER_TURN = 100;
-/** New limits are also looked for while a large table is being applied. */
+/** How often the client looks for new limits while a large table is being applied. */
 const FIND_INTERVAL_MS = 1_000;
-/** The client works at most a 20th of the time. */
-const WORK_TIME_DIVISOR = 20;
+/** The client waits 20 times as long as a tick's work took, so that the client works at most a 20th of the time. */
+const WORK_TIME_FACTOR = 20;
 /** The client waits twice as long as the store took to answer, so that a slow store gets fewer calls. */
 const CALL_TIME_FACTOR = 2;
 /** A proxy without leases also calls the store, so that a first limit can be divided at once. */
@@ -77,13 +77,13 @@ export class LeaseClient {
   readonly #options: LeaseClientOptions;
   readonly #loop: Loop;
   readonly #owners = new Map<string, LeasedOwner>();
-  /** Leases of limits that were removed, until the store has taken them back. */
+  /** The leases of removed limits whose shares were not given back to the store yet. */
   readonly #returned = new Map<string, LeaseName>();
   #firstLeaseAt: number | undefined;
   #life: number | undefined;
   #sequence = 0;
   #savedShares: SavedShares | undefined;
-  /** Whether the shares of the last incarnation are out of date. */
+  /** Whether shares were exchanged, so that the shares of the last incarnation are out of date. */
   #hasExchanged = false;
   #foundAt = Number.NEGATIVE_INFINITY;
   #calledAt = Number.NEGATIVE_INFINITY;
@@ -92,7 +92,7 @@ export class LeaseClient {
   /** Whether the last exchange failed. While the store cannot raise shares again, shares are not lowered. */
   #hasFailed = false;
   #isForbidden = false;
-  /** Whether the store is away or the last exchange failed. */
+  /** Whether the store is unreachable or the last exchange failed. */
   #isIsolated = false;
   #wasSettled = true;
 
@@ -134,7 +134,7 @@ export class LeaseClient {
     this.#loop.trigger();
   }
 
-  /** Whether the store has granted a share of each limit, or does not grant shares soon. */
+  /** Whether the store has granted a share of each limit, or is not expected to grant all shares soon. */
   get isSettled(): boolean {
     const { clock, store } = this.#options;
     return (
@@ -145,7 +145,7 @@ export class LeaseClient {
     );
   }
 
-  /** The number of leases whose share the store should hear of now. Grows to the number of all leases while the store is unreachable. */
+  /** The number of leases that are due for an exchange. Grows to all leases while the store is unreachable. */
   get pendingExchanges(): number {
     const now = this.#options.clock.monotonic();
     return [...this.#leases()].filter(({ lease }) => lease.isDue(now)).length + this.#returned.size;
@@ -236,7 +236,7 @@ export class LeaseClient {
     }
     if (life !== previousLife) await this.#releaseEarlierLives(life, previousLife);
     const callMs = clock.monotonic() - startedAt - workMs;
-    const tickMs = Math.max(workMs * WORK_TIME_DIVISOR, callMs * CALL_TIME_FACTOR);
+    const tickMs = Math.max(workMs * WORK_TIME_FACTOR, callMs * CALL_TIME_FACTOR);
     if (tickMs > TICK_MS) this.#nextTickAt = clock.monotonic() + Math.min(MAX_TICK_MS, tickMs);
   }
 
@@ -356,8 +356,8 @@ export class LeaseClient {
   }
 
   /**
-   * Releases earlier incarnations of this node, because they ended without a goodbye. An incarnation that still drains
-   * registers again with its next exchange.
+   * Releases the shares of earlier incarnations of this node, because an incarnation that was killed did not release
+   * them. An incarnation that still drains registers again with its next exchange.
    */
   async #releaseEarlierLives(life: number, previousLife: number | undefined): Promise<void> {
     const { store, node, isOtherProxyServing } = this.#options;

@@ -4,7 +4,8 @@ import type { RowDemand } from './limiter-registry.ts';
 /** Demand is measured over the last second. */
 const WINDOW_MS = 1_000;
 /**
- * The window over which a proxy measures bandwidth. For so long after clients have left, the proxy still claims bandwidth for them.
+ * The window over which a proxy measures bandwidth. The proxy claims bandwidth for clients that have left for at most
+ * this time.
  */
 const BANDWIDTH_WINDOW_MS = 200;
 /** Samples that are closer together replace each other, so that their number is bounded. */
@@ -17,7 +18,7 @@ interface Sample {
   readonly row: RowDemand;
 }
 
-/** What a row needs of a limit, and what it uses of the limit although its share may be lower. */
+/** The claim of a row to a limit, and how much of the limit the row uses. The use may exceed the present share. */
 export interface ResourceDemand {
   readonly claim: ShareClaim;
   readonly used: number;
@@ -25,7 +26,7 @@ export interface ResourceDemand {
 
 /** Measures what the clients of one row ask for. */
 export class DemandWindow {
-  /** The oldest sample is at least a second old, if the window is. */
+  /** Oldest first. The first sample is at least a second old once the window has existed for a second. */
   readonly #samples: Sample[] = [];
 
   /** Adds the current state of the row. `at` is in milliseconds of the monotonic clock. */

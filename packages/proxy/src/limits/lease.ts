@@ -14,7 +14,7 @@ import type { LeaseGrant, LeaseName, LeaseRequest } from '@weir/store';
 import type { ResourceDemand } from './lease-demand.ts';
 import type { LimitShare } from './limiter-registry.ts';
 
-/** The store hears of each lease at least this often, so that it knows all shares after a loss of its data. */
+/** Each lease is exchanged at least this often, so that a store that has lost its data learns all shares again. */
 const MAX_EXCHANGE_INTERVAL_MS = 2_500;
 
 export interface LeaseOptions {
@@ -28,7 +28,7 @@ interface RequestOptions {
   /** In milliseconds of the monotonic clock. */
   readonly now: number;
   readonly mayLower: boolean;
-  /** Applies `share` to the clients, and returns how much of the limit the clients use. */
+  /** Limits the clients to the lease's present `limitShare`, and returns how much of the limit the clients use. */
   readonly applyShare: () => number;
 }
 
@@ -36,7 +36,7 @@ interface RequestOptions {
 export class Lease {
   readonly name: LeaseName;
   limit: number;
-  /** Whether the proxy does not hear what the other proxies admit. */
+  /** Whether this proxy cannot learn what the other proxies admit, because it does not reach the store. */
   isIsolated = false;
   #share: number;
   #others: Pick<ShareQuestion, 'others' | 'rank'> = { others: [], rank: 0 };
@@ -67,7 +67,7 @@ export class Lease {
     return { share: this.#share, meanRate: mean };
   }
 
-  /** The units that all proxies divide: the limit, or of a rate, what they may admit in a second. */
+  /** The units that all proxies divide: the limit, or for a rate, the units that all may admit together in a second. */
   get #leasedUnits(): number {
     const members = this.#others.others.length + 1;
     return isRate(this.name.resource) ? maxUnitsPerSecond(this.limit, members) : this.limit;
@@ -78,7 +78,7 @@ export class Lease {
     return this.#hasGrant;
   }
 
-  /** Takes what the clients need now. A proxy that drains keeps no share for clients that might come. */
+  /** Sets what the clients need now. A draining proxy keeps no share for future clients. */
   update({ claim, used }: ResourceDemand, isDraining: boolean): void {
     this.#claim = claim;
     this.#used = used;
@@ -106,8 +106,9 @@ export class Lease {
   }
 
   /**
-   * Returns the request for the store. Lowers the share first if the request asks for a lower share, so `applyShare` must
-   * limit the clients to `share` before it returns what they use. With `mayLower` false, keeps the share.
+   * Returns the request for the store. If the request asks for a lower share, lowers the share first and calls
+   * `applyShare`, which must limit the clients to `limitShare` before it returns what they use. If `mayLower` is false,
+   * keeps the share.
    */
   request({ now, mayLower, applyShare }: RequestOptions): LeaseRequest {
     this.#exchangedAt = now;

@@ -19,14 +19,14 @@ import {
 } from './limiter-state.ts';
 import { unitsInSecond } from './second-window.ts';
 
-/** What the clients of an owner ask for, and what they use, on this proxy. Sums over all workers. */
+/** How much the clients of an owner ask for and use on this proxy. Each number is the sum over all workers. */
 export interface RowDemand {
   /** The open connections and flows. */
   readonly open: number;
   /** The new connections and the requests that were admitted in the last second. 0 if their rate is not limited. */
   readonly admittedNew: number;
   readonly admittedRequests: number;
-  /** How many readers wait because a bandwidth is used up, for what clients send (`in`) and what they receive (`out`). */
+  /** How many readers wait because the bandwidth of what clients send (`In`) or receive (`Out`) is used up. */
   readonly waitingIn: number;
   readonly waitingOut: number;
   /**
@@ -50,9 +50,12 @@ const NO_LIMITS: LimiterConfig = {
 
 /** How much of a limit this proxy may use. */
 export interface LimitShare {
-  /** In the unit of the limit; of a rate, the units of any second. Infinity if this proxy may use the whole limit. */
+  /**
+   * In the unit of the limit. For a rate, the maximum number of units in any second. Infinity if this proxy may use the
+   * whole limit.
+   */
   readonly share: number;
-  /** Of a rate: the mean rate. The limit by default. */
+  /** The mean rate, if the limit is a rate. By default the limit itself. */
   readonly meanRate?: number;
 }
 
@@ -135,7 +138,7 @@ export class LimiterRegistry {
     return row;
   }
 
-  /** Sets the limits of a row. The shares of the row stay, but the share of a limit that is removed is forgotten. */
+  /** Sets the limits of a row. Keeps the row's shares, except the share of a limit that is removed. */
   configure(row: number, limits: LimiterConfig): void {
     const shares = { ...this.#limitsByRow.get(row)?.shares };
     for (const resource of LEASED_RESOURCES) if (limits[resource] === Infinity) delete shares[resource];
@@ -153,7 +156,7 @@ export class LimiterRegistry {
     this.#write(row, { limits: known.limits, shares: { ...known.shares, [resource]: share } });
   }
 
-  /** Returns the limits of a row, of which this proxy may have only shares. */
+  /** Returns the fleet-wide limits of a row. This proxy may use only its shares of them. */
   limits(row: number): LimiterConfig {
     return this.#limitsByRow.get(row)?.limits ?? NO_LIMITS;
   }

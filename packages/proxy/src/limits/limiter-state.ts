@@ -21,8 +21,8 @@ export const MEAN_NEW_PER_SECOND_FIELD = 5;
 export const MEAN_REQUESTS_PER_SECOND_FIELD = 6;
 const LIMIT_FIELDS = 7;
 /**
- * Fields of a row that hold a token bucket: of a bandwidth, or of a mean rate. The value is the time until which the rate is used up, in
- * nanoseconds of a clock that all threads share.
+ * Fields of a row that hold the token bucket of a bandwidth or of a mean rate. The value is the time until which the
+ * rate is used up, in nanoseconds of a clock that all threads share.
  */
 export const IN_PAID_UNTIL_FIELD = 7;
 export const OUT_PAID_UNTIL_FIELD = 8;
@@ -40,8 +40,9 @@ export const REQUESTS = 2;
 export type CountRate = typeof NEW_CONNECTIONS | typeof HELLOS | typeof REQUESTS;
 const COUNT_RATES = 3;
 /**
- * The counters that each worker has in a row, as doubles. They only increase. The first of them count how many units were
- * offered to each `CountRate`, whether or not the units were admitted. Rates are counted only while they are limited.
+ * The counters that each worker has in a row, as doubles that only increase. The first `COUNT_RATES` counters count how
+ * many units were offered to each `CountRate`, whether or not the units were admitted. Units and bytes are counted only
+ * while their rate is limited.
  */
 export const IN_BYTES_COUNTER: number = COUNT_RATES;
 export const OUT_BYTES_COUNTER: number = COUNT_RATES + 1;
@@ -85,7 +86,7 @@ function rowBytesFor(workerSlots: number): number {
   return Math.ceil(bytes / CACHE_LINE_BYTES) * CACHE_LINE_BYTES;
 }
 
-/** Returns the number of 64-bit fields of a row. Waiting times and counters come first, and then cells of 32 bits. */
+/** Returns the number of 64-bit fields of a row. The 32-bit cells follow these fields. */
 function wordsFor(workerSlots: number): number {
   return FIRST_WAITING_FIELD + (DIRECTIONS.length + COUNTERS) * workerSlots;
 }
@@ -185,7 +186,9 @@ export class LimiterState {
     return this.#sumOfWorkers(this.#cellsOffset(row));
   }
 
-  /** Returns the counters of one worker, in which only this worker may write. They stay the same when the memory grows. */
+  /**
+   * Returns the counters of one worker, which only this worker may write. The view stays valid when the memory grows.
+   */
   workerCounters(row: number, workerSlot: number): Float64Array {
     return new Float64Array(this.#buffer, this.#counterOffset(row, workerSlot) * WORD_BYTES, COUNTERS);
   }
@@ -198,7 +201,7 @@ export class LimiterState {
     return sum;
   }
 
-  /** Returns the cells of a `SecondWindow`. The cells stay the same when the memory grows. */
+  /** Returns the cells of a `SecondWindow`. The view stays valid when the memory grows. */
   windowCells(row: number, rate: CountRate): Int32Array {
     const cell = this.#cellsOffset(row) + CELLS_PER_WORKER * this.workerSlots + rate * SECOND_WINDOW_CELLS;
     return new Int32Array(this.#buffer, cell * CELL_BYTES, SECOND_WINDOW_CELLS);
@@ -220,8 +223,8 @@ export class LimiterState {
   }
 
   /**
-   * Removes the limits of the previous owner of a row, and what the owner has used of them. No connection may be open in
-   * the row.
+   * Removes the limits of the previous owner of a row, and resets its token buckets, windows and counters. No
+   * connection may be open in the row.
    */
   clearRow(row: number): void {
     for (let field = 0; field < LIMIT_FIELDS; field += 1) this.setLimit(row, field, Number.POSITIVE_INFINITY);

@@ -40,13 +40,14 @@ export type LimiterRefusal = 'connection-limit' | 'rate-limit';
 export const BYTES_BURST_NS = 50_000_000n;
 const BITS_PER_BYTE = 8;
 /**
- * A worker takes the units of this time at once from the memory that all workers share, and uses these units alone. Taking a unit
- * takes about as long as relaying a small request, so above 10,000 units per second the units are taken together.
+ * A worker takes the units that a rate allows in this time from the shared memory in one batch, and then admits them
+ * without the shared memory. A batch has at least two units, so this applies from 20,000 units per second on. Access to
+ * the shared memory takes about as long as relaying a small request.
  */
 const BATCH_SECONDS = 0.000_1;
 /**
- * The worker forgets the units that are left of a batch after this time, the length of a slot of the `SecondWindow`. So each worker
- * leaves at most a hundredth of a rate unused.
+ * After this time, the length of a slot of the `SecondWindow`, a worker discards the rest of a batch. Each worker
+ * therefore leaves at most a hundredth of a rate unused.
  */
 const MAX_BATCH_AGE_MS = 10;
 
@@ -59,7 +60,7 @@ export class Limiter {
   readonly state: LimiterState;
   readonly row: number;
   readonly workerSlot: number;
-  /** By `CountRate`. These objects and the counters are created when they are first used, because most rows have no limits. */
+  /** By `CountRate`. Created on first use, as `#counters` is, because most rows have no limits. */
   readonly #uses: (RateUse | undefined)[] = [];
   readonly #inBitsIndex: number;
   readonly #outBitsIndex: number;
@@ -112,9 +113,9 @@ export class Limiter {
   }
 
   /**
-   * Counts one more unit of a rate and returns true, or returns false if the rate is exceeded. `now` returns nanoseconds
-   * and is only called if the rate is limited. `nowMs` is milliseconds of `performance.now`. ClientHellos have the limit of new
-   * connections, but are counted separately.
+   * Counts one more unit of a rate and returns true, or returns false if the rate is exceeded. `now` returns
+   * nanoseconds and is only called if the rate is limited. `nowMs` is milliseconds of `performance.now`. ClientHellos
+   * have the limit of new connections, but are counted separately.
    */
   tryTake(rate: CountRate, now: () => bigint, nowMs: number = performance.now()): boolean {
     const limit = this.#maxInSecond(rate);
@@ -137,7 +138,7 @@ export class Limiter {
     return this.#takeFromMemory(rate, use.window, { limit, mean, count: 1, takenAt });
   }
 
-  /** Takes back the unit that the last call of `tryTake` counted, because another limit refuses it. */
+  /** Uncounts the unit that the last call of `tryTake` counted. To be called if another limit refuses the unit. */
   giveBack(rate: CountRate): void {
     if (this.#maxInSecond(rate) === Number.POSITIVE_INFINITY) return;
     const use = this.#uses[rate];
@@ -184,7 +185,7 @@ export class Limiter {
     }
   }
 
-  /** Returns how many units the last second may have. */
+  /** Returns the maximum number of units in any second. */
   #maxInSecond(rate: CountRate): number {
     return this.state.limit(this.row, rate === REQUESTS ? MAX_REQUESTS_PER_SECOND_FIELD : MAX_NEW_PER_SECOND_FIELD);
   }
@@ -204,7 +205,7 @@ export class Limiter {
     return this.state.limitAt(direction === 'out' ? this.#outBitsIndex : this.#inBitsIndex);
   }
 
-  /** Whether the bytes of a direction are limited. */
+  /** Whether the bytes of at least one direction are limited. */
   get limitsBandwidth(): boolean {
     const { state } = this;
     return state.limitAt(this.#inBitsIndex) !== Infinity || state.limitAt(this.#outBitsIndex) !== Infinity;
@@ -232,7 +233,7 @@ export class Limiter {
 }
 
 interface UnitsToTake {
-  /** How many units the last second may have. */
+  /** The maximum number of units in any second. */
   readonly limit: number;
   /** The mean rate per second. */
   readonly mean: number;
@@ -242,9 +243,9 @@ interface UnitsToTake {
 
 interface RateUse {
   readonly window: SecondWindow;
-  /** The units that the worker has taken together and not used yet. */
+  /** The units of the last batch that the worker has not admitted yet. */
   unusedUnits: number;
-  /** When the worker has taken these units, in milliseconds of `performance.now()`. */
+  /** When the worker took the last batch, in milliseconds of `performance.now()`. */
   takenAtMs: number;
 }
 
@@ -257,8 +258,9 @@ function paidUntilFieldOf(direction: Direction): number {
 }
 
 /**
- * Writes the limits of a row. `limits` are rates for any second; `means` are the mean rates, by default the same. If a bandwidth or a mean
- * rate changes, converts its debt or credit, so that it stays the same number of bytes or units. Only the main thread calls this function.
+ * Writes the limits of a row. `limits` are rates for any second; `means` are the mean rates, by default the same. If a
+ * bandwidth or a mean rate changes, converts the debt or credit of its token bucket, so that the bucket keeps the same
+ * number of bytes or units. Only the main thread calls this function.
  */
 export function configureLimiter(
   state: LimiterState,

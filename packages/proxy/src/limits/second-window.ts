@@ -22,8 +22,9 @@ const MAX_COUNT = 2 ** COUNT_BITS - 1;
 /** The units of the last second, as seen by one worker. */
 export class SecondWindow {
   readonly #cells: Int32Array;
-  /** The newest slot, when this worker last counted the units of the older slots. */
+  /** The newest slot that this worker has seen. */
   #slot = Number.NaN;
+  /** The units of the slots before `#slot`. */
   #olderUnits = 0;
 
   /** `cells` are `SECOND_WINDOW_CELLS` cells of shared memory. All of them are 0 when the first unit is counted. */

@@ -135,7 +135,7 @@ export class SessionThrottle {
     return this.#limiterOf(direction).quantumBytes;
   }
 
-  /** Whether a bandwidth limit pauses the reads of a side. False for a side whose limit is 0, because such a side is idle. */
+  /** Whether a bandwidth limit pauses the reads of a side. A side whose limit is 0 does not count: see `isWaiting`. */
   get isThrottled(): boolean {
     return isWaiting(this.#in, this.#limiterOf('in')) || isWaiting(this.#out, this.#limiterOf('out'));
   }
@@ -198,8 +198,8 @@ class ReadThrottle implements WaitingReader {
   }
 
   /**
-   * Reports whether the stream may be read again. `bytes` is the size of the last read, or 0 if nothing was read since. If
-   * the result is false, the stream waits until `resume` is called.
+   * Reports whether the stream may be read again. `bytes` is the size of the last read, or 0 if nothing was read since.
+   * If the result is false, the stream waits until `resume` is called.
    */
   mayReadAfter(bytes: number, limiter: BandwidthLimiter): boolean {
     // A new stream may find the rate used up. Without this check, short connections would exceed the rate.

@@ -27,7 +27,7 @@ interface LimitedService {
 export interface LimitedOwner {
   readonly owner: LeaseOwner;
   readonly row: number;
-  /** Limits of the whole fleet: see `LimiterRegistry.setShare`. */
+  /** The limits of the whole fleet, of which this proxy has shares (`LimiterRegistry.setShare`). */
   readonly limits: LimiterConfig;
 }
 

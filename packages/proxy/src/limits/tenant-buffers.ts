@@ -1,5 +1,5 @@
-// Decides how many bytes the connections of a tenant may buffer, so that no tenant can take the memory of the others with
-// connections whose peers do not read.
+// Decides how many bytes the connections of a tenant may buffer, so that no tenant can use up the memory of the worker
+// with connections whose peers do not read.
 import type { Window } from '../transport/tcp-transport.ts';
 import type { Limiter } from './limiter.ts';
 
@@ -10,7 +10,7 @@ export const MAX_WORKER_BYTES = 268_435_456;
 export const MIN_TENANT_BYTES = 4_194_304;
 /** A tenant that buffers more than this many shares has small windows. */
 export const SHARES_WITH_REDUCED_WINDOWS = 2;
-/** Fewer buffered bytes of a connection need not be measured. A connection with a small window buffers about this many. */
+/** A connection that buffers fewer bytes is not measured. A connection with a small window buffers about as many. */
 export const MAX_UNMEASURED_BYTES = 16_384;
 /** Relayed bytes count as buffered up to this number, until they are measured. */
 export const MAX_ASSUMED_BYTES = 65_536;
@@ -55,7 +55,10 @@ export class TenantBuffers {
   }
 }
 
-/** Returns the window for a tenant that buffers `shares` times its share. A window grows only below half of the bytes at which it shrank. */
+/**
+ * Returns the window for a tenant that buffers `shares` times its share. A window grows only below half of the bytes at
+ * which it shrank.
+ */
 function nextWindow(window: Window, shares: number): Window {
   if (shares > SHARES_WITH_REDUCED_WINDOWS) return 'small';
   if (window === 'small' && shares > SHARES_WITH_REDUCED_WINDOWS / 2) return 'small';

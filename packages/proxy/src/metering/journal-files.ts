@@ -32,8 +32,8 @@ export class JournalFiles {
   }
 
   /**
-   * Reads all records, sorted by incarnation; the records without a number come first, sorted by time. `damaged` lists the paths of files that cannot be decoded. These files
-   * stay on the disk.
+   * Reads all records, sorted by incarnation. Records without a number come first, sorted by time. `damaged` lists the
+   * paths of files that cannot be decoded. These files stay on the disk.
    */
   async read(): Promise<{
     readonly found: IncarnationFile[];

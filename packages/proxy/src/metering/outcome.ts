@@ -11,16 +11,19 @@ export const REFUSAL_OUTCOMES = [
   'no-descriptors',
   /**
    * `connection-limit`: the tenant or the Service has too many open connections. `client-limit`: the client has too
-   * many open connections.
+   * many open connections to the Service, or opens too many per second.
    */
   'connection-limit',
   'client-limit',
   /**
-   * The source of a UDP datagram is a UDP port that this proxy serves. The source is forged: the answer would reach this
-   * proxy as a new datagram, and so on.
+   * The source of a UDP datagram is a UDP port that this proxy serves, so the source is forged. The answer would reach
+   * this proxy as a new datagram, and its answer again, without end.
    */
   'forged-source',
-  /** The tenant or the Service opens too many connections per second. */
+  /**
+   * Clients of the tenant or the Service open too many connections or flows, or send too many ClientHellos, per second.
+   * Or too many TLS handshakes of the tenant wait.
+   */
   'rate-limit',
   /** A connection from a trusted load balancer began without a valid PROXY header. */
   'bad-proxy-header',
@@ -38,9 +41,9 @@ export const REFUSAL_OUTCOMES = [
    */
   'tls-handshake-failed',
   /**
-   * `prelude-timeout`: the PROXY header, the ClientHello or the rest of the TLS handshake did not arrive in time, or
-   * too many newer connections were pending. `prelude-incomplete`: the client closed the connection before the proxy
-   * had received this data.
+   * `prelude-timeout`: the PROXY header, the ClientHello, the rest of the TLS handshake or the first HTTP request did
+   * not arrive in time, or too many newer connections were pending. `prelude-incomplete`: the client closed the
+   * connection before the proxy had received this data.
    */
   'prelude-timeout',
   'prelude-incomplete',
@@ -124,12 +127,14 @@ export type RequestRefusal = (typeof REQUEST_REFUSALS)[number];
 export type Outcome = (typeof REFUSAL_OUTCOMES)[number] | (typeof OTHER_OUTCOMES)[number];
 export const OUTCOMES: readonly Outcome[] = [...REFUSAL_OUTCOMES, ...OTHER_OUTCOMES];
 
-/** The first request of an HTTP connection. `late`: the client was too slow. `invalid`: a request that was answered and refused. */
+/**
+ * The first request of an HTTP connection. `late`: it did not arrive in time. `invalid`: it was refused with an answer.
+ */
 export type FirstRequest = 'missing' | 'late' | 'invalid' | 'valid';
 
 /**
- * Returns the outcome with which an HTTP connection is counted. A client that leaves before its first request, such as a port
- * scan, is refused.
+ * Returns the outcome with which an HTTP connection is counted. A client that leaves before its first request, such as
+ * a port scan, counts as refused.
  */
 export function outcomeOfHttp(outcome: Outcome, first: FirstRequest): Outcome {
   if (first === 'valid' || first === 'invalid' || !ENDS_OF_CLIENTS.has(outcome)) return outcome;

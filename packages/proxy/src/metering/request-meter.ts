@@ -42,7 +42,10 @@ export class RequestMeter {
     if (status < 200) this.complete(now);
   }
 
-  /** Counts an answer of the proxy itself. `row` counts the answer to a head that is not valid, so no request began. */
+  /**
+   * Counts an answer of the proxy itself. `row` counts the answer if no request is open, because the head was not
+   * valid.
+   */
   answer(status: number, row: Float64Array, now: number): void {
     addToCounter(this.#row ?? row, columnOf(status), 1);
     this.#isAnswered = true;
@@ -62,9 +65,9 @@ export class RequestMeter {
   }
 }
 
-/** Returns the column of a status from 200 to 599, or of 101. A client must treat another status as 5xx. */
+/** Returns the column of a status. 101 counts as a success. */
 function columnOf(status: number): number {
   if (status < 300) return SUCCESS;
-  // RFC 9110 §15: a status outside of 100 to 599 is not valid, and is treated as a 5xx.
+  // RFC 9110 §15: a client treats a status above 599 as a 5xx.
   return CODE_CLASS_COLUMNS[Math.min(Math.floor(status / 100), 5) - 2] as number;
 }

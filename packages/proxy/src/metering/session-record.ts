@@ -6,7 +6,7 @@ import type { ServiceSessions } from '../relay/service-sessions.ts';
 import type { RelayContext } from '../relay/session.ts';
 import { clientNameFor, type TopClientsCounter } from './top-clients-counter.ts';
 
-/** An open session adds its bytes to its client each time when the session has relayed so many bytes. */
+/** An open session adds its bytes to the counts of its client whenever it has relayed this many. */
 const MAX_UNCOUNTED_BYTES = 1_048_576;
 
 export type RecordContext = Pick<RelayContext, 'accessLog' | 'topClients'>;
@@ -77,8 +77,8 @@ export function startRecord(
 }
 
 /**
- * Returns the record of an HTTP session, of which the requests are logged and not the session. If the session does not count
- * its bytes, only counts the connection, and returns undefined.
+ * Returns the record of an HTTP session, which is not logged itself, because its requests are logged. If `countsBytes`
+ * is false, only counts the connection and returns undefined.
  */
 export function startClientRecord(
   { accessLog, topClients }: RecordContext,

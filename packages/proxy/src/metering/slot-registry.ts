@@ -53,7 +53,7 @@ const REPORTED_COLUMNS: readonly number[] = [RECEIVED, SENT, CONNECTIONS, ...COD
 const REQUESTS_AT = 3;
 
 interface Slot {
-  /** The `slotKey` of the owner. One string for the life of the slot, because V8 looks a new string up in a table of all strings. */
+  /** The `slotKey` of the owner. Kept, because V8 looks up each new key string in a table of all strings. */
   readonly key: string;
   readonly index: number;
   readonly owner: SlotOwner;
@@ -166,7 +166,10 @@ export class SlotRegistry {
     return this.#formerTotals.size > this.#maxFormerOwners;
   }
 
-  /** Resets all totals to 0, except the open connections and their unacknowledged bytes. Returns the readings of the slots before the reset. */
+  /**
+   * Resets all totals to 0, except the open connections and their unacknowledged bytes. Returns the readings of the
+   * slots before the reset.
+   */
   startIncarnation(): SlotReading[] {
     this.#formerTotals.clear();
     const readings: SlotReading[] = [];
@@ -258,7 +261,7 @@ function readingOf({ key, owner }: Slot, counters: Counters): SlotReading {
   return { key, service, tenant, namespace, name, counters };
 }
 
-/** Returns the counters in a row of totals. Default of `refusals`: those of the row. */
+/** Returns the counters in a row of totals. By default `refusals` are the refusals in the row. */
 export function countersOf(total: Float64Array, refusals: RefusalSum = refusalsIn(total)): Counters {
   const values = [total[RECEIVED] as number, total[SENT] as number, total[CONNECTIONS] as number, 0];
   for (const column of CODE_CLASS_COLUMNS) {
@@ -282,8 +285,8 @@ function addRefusalsOf(slot: number, blocks: readonly Float64Array[], refusals: 
 }
 
 /**
- * Adds up refusals by reason. One object is reused for all slots, because every slot is read each second and has forty
- * columns of refusals, nearly all of them 0.
+ * Adds up refusals by reason. One object is reused for all slots, because every slot is read each second and has more
+ * than forty columns of refusals, nearly all of them 0.
  */
 class RefusalSum {
   readonly #counts = new Float64Array(REFUSAL_COLUMNS.length);

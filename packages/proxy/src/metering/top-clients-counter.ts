@@ -1,5 +1,5 @@
-// Counts in one worker which clients of each tenant have the most bytes and connections, if the operator asks for it. Nothing
-// is stored: the counts of a client last at most ten minutes.
+// Counts in one worker which clients of each tenant have the most bytes and connections, if the operator asks for it.
+// Nothing is stored: the counts of a client last at most ten minutes.
 import {
   ClientSketch,
   clientKeyFor,
@@ -8,7 +8,7 @@ import {
   type TenantClients,
 } from '@weir/model/data-plane';
 
-/** The counts are those of the present window and of the window before. All proxies begin their windows at the same time. */
+/** Results cover the current and the previous window. All proxies begin their windows at the same time. */
 const WINDOW_MS = 300_000;
 /** The maximum number of tenants that are counted in a window. A tenant takes at most about 50 KB. */
 const MAX_TENANTS = 256;

@@ -1,6 +1,6 @@
-// Every second, records the counters in the journal and writes the journal to the disk, and independently of the disk
-// reports usage that the ledger has not acknowledged. Reports contain cumulative values, so that a report that is lost
-// or sent twice does no harm.
+// Every second, records the counters in the journal, writes the journal to the disk, and reports the usage that the
+// ledger has not acknowledged. Reports do not wait for the disk. Reports contain cumulative values, so that a report
+// that is lost or sent twice does no harm.
 import {
   acknowledgeReport,
   EMPTY_JOURNAL,
@@ -35,7 +35,7 @@ const FORMER_OWNER_TTL_MS = 6 * 24 * 3_600_000;
  * After a write of the journal, the next write waits this many times as long as the write took. A journal that is large
  * after a long outage is therefore written less often.
  */
-const WRITE_TIME_DIVISOR = 20;
+const WRITE_PAUSE_FACTOR = 20;
 /** Used by a proxy without a state directory. Neither writes nor removes files. */
 const NO_FILES = { write: async (): Promise<void> => undefined, remove: async (): Promise<void> => undefined };
 
@@ -69,7 +69,10 @@ export class UsageFlusher {
   #written: Journal = EMPTY_JOURNAL;
   #hasDiskFailed = false;
   #nextWriteAt = Number.NEGATIVE_INFINITY;
-  /** How many requests for a full report the ledger has not answered yet. Begins at 1, because a process starts with a full report. */
+  /**
+   * How many calls of `resendAll` no full report has answered yet. Begins at 1, because a process starts with a full
+   * report.
+   */
   #pendingResends = 1;
   /** Whether `writeJournal` has recorded the usage since the last `flush`. */
   #isRecorded = false;
@@ -98,7 +101,7 @@ export class UsageFlusher {
   /** What an operator should know about the reports of usage; undefined if there is no problem. */
   get warning(): string | undefined {
     return (
-      this.#refusal && `the ledger takes no usage of this proxy, which keeps the usage until then: ${this.#refusal}`
+      this.#refusal && `the ledger refuses the usage of this proxy, which keeps the usage and retries: ${this.#refusal}`
     );
   }
 
@@ -256,7 +259,7 @@ export class UsageFlusher {
         log.error({ reason: errorMessage(error) }, 'failed to write the usage journal; retrying');
       this.#hasDiskFailed = true;
     } finally {
-      this.#nextWriteAt = clock.monotonic() + (clock.monotonic() - startedAt) * WRITE_TIME_DIVISOR;
+      this.#nextWriteAt = clock.monotonic() + (clock.monotonic() - startedAt) * WRITE_PAUSE_FACTOR;
     }
   }
 
@@ -280,7 +283,10 @@ export class UsageFlusher {
     return life;
   }
 
-  /** Sends what the ledger has not acknowledged. Returns whether the ledger has all usage that was recorded when the call began. */
+  /**
+   * Sends the usage that the ledger has not acknowledged. Returns whether the ledger now has all usage that was
+   * recorded when the call began.
+   */
   async #send(life: number): Promise<boolean> {
     const { node, clock, store } = this.#options;
     const resends = this.#pastIncarnations.isReported ? this.#pendingResends : 0;

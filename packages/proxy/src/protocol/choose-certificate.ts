@@ -6,9 +6,10 @@ import { type CertificateRequest, parseCertificateRequest } from './client-hello
 import { ClientHelloReader } from './client-hello-reader.ts';
 
 /**
- * Returns the certificate for a client. Certificates whose names (RFC 9525 §6.3) match the server name come first, then
- * those with the names of the first certificate. Of these, the first with a key that the client accepts is returned,
- * otherwise the first. Returns undefined only without certificates.
+ * Returns the certificate for a client. The candidates are the certificates that match the server name (RFC 9525 §6.3),
+ * or, if none matches, the certificates with the same names as the first certificate. Returns the first candidate with
+ * a key that the client accepts, or the first candidate if the client accepts no key. Returns undefined only if there
+ * are no certificates.
  */
 export function chooseCertificate(
   certificates: readonly CertificateEntry[],
@@ -38,7 +39,7 @@ export function certificateRequestIn(prereadBytes: Uint8Array): CertificateReque
   return result !== 'more' && result.kind === 'hello' ? parseCertificateRequest(reader.body) : undefined;
 }
 
-/** What chooses a certificate. Parsed when a client must choose for the first time. */
+/** The properties by which a certificate is chosen. Parsed when they are first needed. */
 interface CertificateTraits {
   /** Undefined if the certificate cannot be parsed. Such a certificate fits no client. */
   readonly certificate: X509Certificate | undefined;
@@ -70,11 +71,11 @@ function matchesName(entry: CertificateEntry, serverName: string): boolean {
 }
 
 interface KeyKind {
-  /** The signature schemes of TLS 1.3 with the key (RFC 8446 §4.2.3). */
+  /** The signature schemes that the key can use in TLS 1.3 (RFC 8446 §4.2.3). */
   readonly schemes: readonly number[];
-  /** The signature schemes of TLS 1.2 with the key. */
+  /** The signature schemes that the key can use in TLS 1.2. */
   readonly oldSchemes: readonly number[];
-  /** The cipher suites of TLS 1.2 with the key, of those that the proxies offer. */
+  /** The cipher suites that the proxies offer in TLS 1.2 and that the key can use. */
   readonly suites: readonly number[];
   /** The group of an ECDSA key. Undefined for other keys. */
   readonly group: number | undefined;
@@ -87,7 +88,7 @@ const RSA_SUITES = [0xc02f, 0xc030, 0xcca8];
 const ECDSA_SCHEMES = [0x0403, 0x0503, 0x0603];
 const PSS_SCHEMES = [0x0804, 0x0805, 0x0806];
 
-/** By the name of the curve in OpenSSL: the scheme of TLS 1.3, and the group. */
+/** The signature scheme of TLS 1.3 and the group of each curve, by OpenSSL's name of the curve. */
 const CURVES: Readonly<Record<string, readonly [scheme: number, group: number]>> = {
   prime256v1: [0x0403, 23],
   secp384r1: [0x0503, 24],

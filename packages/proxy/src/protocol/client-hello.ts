@@ -13,7 +13,7 @@ export interface ClientHello {
   readonly versions: readonly number[];
 }
 
-/** The fields of a ClientHello that tell which certificates the client can use. */
+/** The fields of a ClientHello that show which certificates the client can use. */
 export interface CertificateRequest extends Pick<ClientHello, 'serverName' | 'versions'> {
   /** The offered cipher suites in the client's order. */
   readonly cipherSuites: readonly number[];
@@ -158,7 +158,7 @@ function readNumberList(extension: ByteCursor | undefined): readonly number[] | 
   return readNumbers(list);
 }
 
-/** Returns the numbers of two bytes up to the end. */
+/** Reads the two-byte numbers up to the end. */
 function readNumbers(cursor: ByteCursor): readonly number[] {
   const numbers: number[] = [];
   for (let number = cursor.uint(2); number !== undefined; number = cursor.uint(2)) numbers.push(number);

@@ -190,7 +190,7 @@ function v2Length(bytes: Uint8Array): number {
 
 function parseV2Body(bytes: Uint8Array, layout: AddressLayout): ProxyHeaderParseResult {
   const { length } = bytes;
-  // Without a family it is unknown where the addresses end and the TLVs begin.
+  // Without a known family, the receiver cannot know where the addresses end and the TLVs begin.
   if (layout === NO_ADDRESSES) return { kind: 'header', header: { addresses: null, length } };
   const fault = tlvFault(bytes, V2_PREAMBLE_BYTES + layout.blockBytes);
   if (fault !== undefined) return invalid(fault);

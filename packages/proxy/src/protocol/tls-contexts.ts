@@ -1,6 +1,6 @@
 // The TLS server contexts of Services whose TLS Weir terminates. A context is created from a certificate entry when the
-// first client that gets the certificate connects. A renewed certificate is a new entry. The new certificate applies to the next handshake and
-// does not affect open connections.
+// first client that gets the certificate connects. A renewed certificate is a new entry. It applies from the next
+// handshake on and does not affect open connections.
 import { createHash } from 'node:crypto';
 import { type CertificateEntry, type Route, terminatingTlsPort } from '@weir/model/data-plane';
 import type { Sealer } from '@weir/runtime/sealing';
@@ -11,7 +11,7 @@ import { certificateRequestIn, chooseCertificate } from './choose-certificate.ts
 export type CertificateFault =
   /** The entry has no private key. */
   | 'no-key'
-  /** The key was sealed with another secret, or is damaged. */
+  /** The key was encrypted with another secret, or is damaged. */
   | 'key-not-opened'
   /** OpenSSL rejects the certificate, because the certificate, key or CAs are broken or do not match. */
   | 'not-accepted';
@@ -30,8 +30,8 @@ export interface CertificateFaultReport {
 export interface TlsContextsOptions {
   readonly server: TlsServer;
   /**
-   * Opens the sealed keys of certificates. Undefined if this proxy does not have the fleet's secret and thus cannot
-   * open any key.
+   * Decrypts the private keys of certificates. Undefined if this proxy does not have the fleet's secret and therefore
+   * cannot decrypt any key.
    */
   readonly sealer: Sealer | undefined;
   /** Returns the time in milliseconds since the epoch. */
@@ -55,7 +55,8 @@ export class TlsContexts {
 
   /**
    * Returns the options for a TLS handshake, or undefined if the route has no usable certificate. `prereadBytes` begin
-   * with the client's ClientHello, which decides between several certificates. Without them, the first one counts.
+   * with the client's ClientHello, which decides between several certificates. Without `prereadBytes`, uses the first
+   * certificate.
    */
   serverOptionsFor(route: Route, prereadBytes?: Uint8Array): TlsServerOptions | undefined {
     const { certificates, service, settings } = route;
@@ -105,7 +106,7 @@ const STAPLES = new WeakMap<CertificateEntry, Uint8Array>();
 /** Returns the OCSP response of a certificate while the response is valid. */
 function stapleFor(entry: CertificateEntry, now: number): Uint8Array | undefined {
   const { ocsp } = entry;
-  // RFC 6960 §4.2.2.1: a response is not used before thisUpdate, and from nextUpdate on there is a newer response.
+  // RFC 6960 §4.2.2.1: a response is valid from thisUpdate on, and a newer response is available at nextUpdate.
   if (ocsp === undefined || now < ocsp.thisUpdate || now >= ocsp.nextUpdate) return undefined;
   const known = STAPLES.get(entry);
   if (known !== undefined) return known;
@@ -148,9 +149,9 @@ function makeContext(
       clientAuthorities,
       cipherSuites: CIPHER_SUITES,
       sessionIdContext: digest.slice(0, SESSION_ID_CONTEXT_BYTES),
-      // Every worker of every proxy in the fleet derives the same keys, so a client can resume its session at any worker. The keys depend
-      // on a digest of the Service, its certificates and its client CAs, so that an old ticket cannot bypass a new client CA. A stolen
-      // ticket key opens only the tickets of one day.
+      // Every worker of every proxy in the fleet derives the same keys, so a client can resume its session at any
+      // worker. The keys depend on a digest of the Service, its certificate and its client CAs, so that an old ticket
+      // cannot bypass a new client CA. A stolen ticket key decrypts only the tickets of one day.
       deriveTicketKeys: (purpose, bytes) => sealer.derive(`${purpose} ${day} ${digest}`, bytes),
     });
   } catch (thrown) {

@@ -9,21 +9,21 @@ import type { RelayContext, SendingSession } from './session.ts';
 export interface CountedConnectionOptions {
   readonly context: RelayContext;
   readonly counters: Float64Array;
-  /** Where sent bytes are counted; `counters` by default. A connection that counts them otherwise gives a row of its own. */
+  /** The row that counts sent bytes; `counters` by default. HTTP/2 passes another row, and counts bytes by request. */
   readonly byteCounters?: Float64Array;
   /** The limiter of the tenant that owns the Service. */
   readonly tenant: Limiter;
 }
 
 /**
- * A client connection whose sent and buffered bytes are counted. A base class and not a part of each session, because a
- * part would cost one more object per connection.
+ * A client connection whose sent and buffered bytes are counted. A base class and not a field of each session, because
+ * a field would cost one more object per connection.
  */
 export abstract class CountedConnection implements SendingSession {
   sendingIndex = -1;
   protected readonly context: RelayContext;
   protected readonly client: TcpStream;
-  /** The counters of the Service to which this connection belongs. They stay the same even if the Service gets other counters later. */
+  /** The counters of this connection's Service. They stay the same even if the Service gets other counters later. */
   counters: Float64Array;
   /** Undefined if this connection is neither logged nor counted for its client. */
   protected record: SessionRecord | undefined;

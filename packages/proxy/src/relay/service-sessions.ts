@@ -57,12 +57,12 @@ export class ServiceSessions implements CountedSessions {
   }
 }
 
-/** How many characters of the message of a Suspension HTTP clients get. */
+/** The maximum number of characters of a Suspension's message that HTTP clients get. */
 const MAX_MESSAGE_CHARACTERS = 256;
 const CONTROL_CHARACTERS = /\p{Cc}+/gu;
 
 function suspensionTextOf({ message }: Suspension): string {
-  // Removes half of a surrogate pair at the cut.
+  // The cut may leave half of a surrogate pair.
   const start = message.slice(0, MAX_MESSAGE_CHARACTERS).replace(/[\ud800-\udbff]$/, '');
   const text = start.replace(CONTROL_CHARACTERS, ' ').trim();
   if (text === '') return 'This service is suspended.';

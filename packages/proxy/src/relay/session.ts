@@ -15,14 +15,14 @@ import type { TimeoutWheel, WheelEntry } from './timeout-wheel.ts';
 export interface Session extends WheelEntry, IndexedEntry {
   /** The endpoint to which the session is connected or connecting, if any. */
   readonly endpointStats: EndpointStats | undefined;
-  /** The open requests of a session that may carry several at a time. Each may go to another endpoint. */
+  /** The open requests, if the session can carry several at a time. Each request may go to a different endpoint. */
   readonly requests?: Iterable<Session>;
   /** Ends the session. Does nothing if the session has already ended. */
   end(outcome: Outcome): void;
   onExpired(): void;
   /** Called when the endpoint has left the Service or fails its health check. */
   onEndpointUnavailable(): void;
-  /** Called when the worker begins to drain. Absent if the session ends only when its peers want. */
+  /** Called when the worker begins to drain. Absent if the session then continues until its peers end it. */
   onWorkerDrain?(): void;
 }
 
@@ -64,7 +64,7 @@ export class SessionSet<T extends IndexedEntry> {
   }
 }
 
-/** A session that has relayed bytes and has not counted all of them as sent, or not measured how many are buffered. */
+/** A session with relayed bytes that are not all counted as sent, or whose buffered bytes must be measured. */
 export interface SendingSession {
   /** The index of this session in its `SendingSessions`, or -1. Only `SendingSessions` writes this field. */
   sendingIndex: number;
@@ -120,7 +120,9 @@ export interface RelayContext {
   readonly requestTurns: RequestTurns;
   readonly buffers: WorkerBuffers;
   readonly endpointConnections: EndpointConnections;
-  /** Opens the sealed keys of certificates for endpoints. Undefined if this proxy does not have the fleet's secret. */
+  /**
+   * Decrypts the private keys of certificates for endpoints. Undefined if this proxy does not have the fleet's secret.
+   */
   readonly sealer: Sealer | undefined;
   /** Whether this proxy accepts no connections any more. Written only by the worker. */
   isDraining: boolean;
@@ -129,9 +131,9 @@ export interface RelayContext {
   readonly accessLog: AccessLog;
   /** Undefined if clients are not counted. */
   readonly topClients: TopClientsCounter | undefined;
-  /** The HTTP proxies in front of Weir whose fields about the client, such as X-Forwarded-For, are believed. */
+  /** The HTTP proxies in front of Weir whose fields about the client, such as X-Forwarded-For, are trusted. */
   readonly trustForwarded: NetworkSet;
-  /** Whether endpoints get Forwarded (RFC 7239) beside X-Forwarded-For. */
+  /** Whether endpoints get Forwarded (RFC 7239) in addition to X-Forwarded-For. */
   readonly writeForwarded: boolean;
   /** Called with an unexpected exception that ends a connection. */
   onInternalError(thrown: unknown): void;

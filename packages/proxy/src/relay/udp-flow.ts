@@ -136,12 +136,12 @@ export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSoc
   }
 
   /**
-   * Moves the flow to another endpoint if its endpoint is gone, and sends a datagram that has failed there again. The
+   * Moves the flow to another endpoint if its endpoint is gone, and sends the failed datagram to the new endpoint. The
    * error may be the ICMP error of an earlier datagram, even if the endpoint has answered other datagrams.
    */
   onError(code: string, unsent?: Uint8Array): void {
     if (this.#isEnded) return;
-    // An earlier call of `onError` has moved the flow to another endpoint, which gets this datagram, too.
+    // An earlier call of `onError` has moved the flow to another endpoint. Sends this datagram there, too.
     if (code === NOT_SENT && unsent !== undefined) this.#currentEndpointSocket()?.send(unsent);
     if (!ENDPOINT_GONE_CODES.has(code)) return;
     // If there is an `unsent` datagram, the retained datagram is not sent again here: it is `unsent`, or it was sent before

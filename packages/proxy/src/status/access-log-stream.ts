@@ -1,12 +1,12 @@
 import { type AdminStream, jsonResponse } from '@weir/runtime';
 import type { LogHub } from '../access-log/log-hub.ts';
 
-/** The interval of the empty lines by which both sides notice that the connection is lost. */
+/** The interval of the empty lines, by which both sides notice a lost connection. */
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * Responds to `/access-log?service=NAMESPACE/NAME` with all further lines of the Service's access log, and with empty lines
- * between them.
+ * Responds to `/access-log?service=NAMESPACE/NAME` with all further lines of the Service's access log, and with an
+ * empty line every `KEEP_ALIVE_MS`.
  */
 export function accessLogStream(hub: LogHub): AdminStream {
   return (query, response) => {

@@ -4,7 +4,9 @@ import type { TransportKind } from '../transport/choose-transport.ts';
 import { LISTEN_BACKLOG } from '../transport/tcp-transport.ts';
 
 const MIN_DESCRIPTORS = 16_384;
-/** The lowest value of `somaxconn` that causes no warning: the length of an accept queue that Weir asks for. */
+/**
+ * The lowest value of `somaxconn` that causes no warning: the length of the accept queue that each listener asks for.
+ */
 const MIN_ACCEPT_QUEUE = LISTEN_BACKLOG;
 /**
  * The highest value of `tcp_notsent_lowat` that causes no warning. With a higher value, clients that do not read

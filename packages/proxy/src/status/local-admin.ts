@@ -71,7 +71,7 @@ async function responseFor(request: IncomingMessage, state: LocalAdminState): Pr
   if (method === undefined)
     return errorResponse(
       404,
-      `unknown path ${pathname}: expected POST /profile?worker=0&seconds=5 or POST /drain, POST /suspend, POST /resume or GET /suspensions`,
+      `unknown path ${pathname}: expected POST /profile?worker=0&seconds=5, POST /drain, POST /suspend, POST /resume or GET /suspensions`,
     );
   if (request.method !== method) return errorResponse(405, `method not allowed: use ${method} ${pathname}`);
   if (pathname === '/profile') return profile(searchParams, state);

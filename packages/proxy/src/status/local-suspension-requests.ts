@@ -1,5 +1,5 @@
-// Answers `weir suspend --local`, `weir resume --local` and `weir get suspensions --local` on the local admin socket. The parameters are in
-// the query, so that an administrator can also send these requests with curl.
+// Answers `weir suspend --local`, `weir resume --local` and `weir get suspensions --local` on the local admin socket.
+// The parameters are in the query, so that an administrator can also send these requests with curl.
 import { entriesOf, isTargetOf, parseDuration, type RoutingTable, type Suspension } from '@weir/model/data-plane';
 import { type LocalSuspensions, MAX_LOCAL_SUSPENSIONS } from '../supervisor/local-suspensions.ts';
 
@@ -14,12 +14,14 @@ export interface LocalSuspensionAccess {
   readonly now: () => number;
 }
 
-/** What the requests answer. */
+/** The response to each of the requests. */
 export interface LocalSuspensionResponse {
   readonly node: string;
   /** The suspensions that the request made, ended or lists. */
   readonly suspensions: readonly Suspension[];
-  /** How many Services of this node the target has. Absent for a list, and while the node has no routing table. */
+  /**
+   * How many Services of this node belong to the target. Absent for a list, and while the node has no routing table.
+   */
   readonly services?: number;
   /** False if the change could not be written to the state directory. A restart of the proxy then undoes the change. */
   readonly saved: boolean;
@@ -35,7 +37,7 @@ export const LOCAL_SUSPENSION_PATHS: Readonly<Record<string, 'GET' | 'POST'>> = 
   '/suspensions': 'GET',
 };
 
-/** The same limit as that of the console. */
+/** The console has the same limit. */
 const MAX_MESSAGE_CHARACTERS = 512;
 const MAX_USER_CHARACTERS = 128;
 

@@ -49,8 +49,8 @@ function createAdminServerFor(address: HostPort, settings: ProxySettings, source
 }
 
 /**
- * Delays loading the metrics library until the first table is in effect or the metrics are requested. The library makes
- * up a sixth of the main thread's modules.
+ * Loads the metrics library only when the first table is in effect (`served`) or the metrics are requested, because the
+ * library makes up a sixth of the main thread's modules.
  */
 export function createLazyMetrics(sources: ProxyMetricsSources, served: Promise<void>): () => Promise<Metrics> {
   let loading: Promise<Metrics> | undefined;

@@ -26,7 +26,7 @@ export interface ProxyStatusOptions {
   readonly pool: WorkerPool;
   readonly health: HealthMonitor;
   readonly isDraining: () => boolean;
-  /** Returns what is reported together with `settings.hostWarnings`. */
+  /** Returns the warnings that are reported together with `settings.hostWarnings`. */
   readonly warnings: () => readonly (string | undefined)[];
   /** Returns the address of the admin server; undefined while it does not listen. */
   readonly adminAddress: () => HostPort | undefined;

@@ -14,7 +14,10 @@ type ServiceLabel = 'namespace' | 'service';
 const SERVICE = ['namespace', 'service'] as const;
 const BUCKETS_SECONDS = DURATION_BUCKETS_MS.map((bound) => bound / 1_000);
 
-/** Adds the metrics of HTTP requests. Only Services that have had a request have series, because most Services may be TCP. */
+/**
+ * Adds the metrics of HTTP requests. A Service has no series before its first request, because most Services may be
+ * TCP.
+ */
 export function addRequestMetrics(metrics: Metrics, slots: SlotRegistry): void {
   metrics.collectCounter({
     name: 'weir_service_requests_total',

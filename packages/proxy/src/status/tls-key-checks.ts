@@ -8,7 +8,7 @@ import {
 import type { Logger, Secret } from '@weir/runtime';
 import type { Sealer } from '@weir/runtime/sealing';
 
-/** A message for the Service's owner and the operator, shown after the name of the node. */
+// The messages are shown to the Service's owner and the operator, after the name of the node.
 const NO_FLEET_SECRET = 'TLS cannot be terminated: this proxy has no WEIR_FLEET_SECRET; ask the operator';
 
 const DIFFERENT_FLEET_SECRET =

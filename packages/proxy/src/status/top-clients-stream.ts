@@ -4,8 +4,8 @@ import type { ClientReports } from '../supervisor/client-reports.ts';
 const OFF = { error: 'this proxy does not count clients; set WEIR_TOP_CLIENTS=true' };
 
 /**
- * Responds to `/top-clients?tenant=TENANT` with the clients of the tenant that have the most bytes and connections. `reports` is
- * undefined if clients are not counted.
+ * Responds to `/top-clients?tenant=TENANT` with the clients of the tenant that have the most bytes and connections.
+ * `reports` is undefined if clients are not counted.
  */
 export function topClientsStream(reports: ClientReports | undefined): AdminStream {
   return (query, response) => {

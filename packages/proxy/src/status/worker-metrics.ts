@@ -1,5 +1,5 @@
-// Metrics of the worker threads. The label `worker` is the worker slot, 0 to N-1, so that replacing a worker starts no
-// new series.
+// Metrics of the worker threads. The label `worker` is the worker slot, 0 to N-1, so that a replaced worker and its
+// replacement have the same series.
 import type { Metrics, Sample } from '@weir/runtime';
 import type { WorkerPool } from '../supervisor/worker-pool.ts';
 import type { WorkerSlotView } from '../supervisor/worker-slots.ts';

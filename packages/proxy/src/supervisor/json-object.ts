@@ -1,4 +1,4 @@
-/** Parses a JSON object. Returns undefined if the text is undefined or is not a JSON object. */
+/** Parses a JSON object or array. Returns undefined if the text is undefined or contains neither. */
 export function parseJsonObject(text: string | undefined): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text ?? '');

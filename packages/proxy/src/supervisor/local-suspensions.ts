@@ -1,5 +1,6 @@
-// The suspensions that an administrator made on this node with `weir suspend --local`. They need neither the controller, nor the API
-// server, nor Redis; they hold only on this node, and survive restarts of the proxy in a file of the state directory.
+// The suspensions that an administrator made on this node with `weir suspend --local`. They need neither the
+// controller, nor the API server, nor Redis. They hold only on this node. A file in the state directory keeps them over
+// restarts.
 
 import { dirname } from 'node:path';
 import { isInForce, type Suspension } from '@weir/model/data-plane';
@@ -23,7 +24,10 @@ export interface LocalSuspensionRequest {
   readonly message: string;
   /** Milliseconds since the epoch; null if the suspension holds until it is resumed. */
   readonly until: number | null;
-  /** The user as the command states it. The socket's file mode is what keeps other users away. */
+  /**
+   * The user name that the command sends. Not verified, because the socket's mode admits only the proxy's user and
+   * root.
+   */
   readonly madeBy: string | undefined;
 }
 
@@ -55,16 +59,17 @@ export class LocalSuspensions {
   }
 
   /**
-   * Adopts the content of the file if another process changed it: during an upgrade of the proxy, two proxies serve one node. If this
-   * process failed to write the file, writes it again instead. To be called at the start and then once a second.
+   * Reads the file if another process has changed it, because two proxies run on one node during an upgrade. If this
+   * process has failed to write the file, writes the file again instead. To be called at the start and then once a
+   * second.
    */
   sync(): Promise<void> {
     return this.#inTurn(() => (this.#isUnsaved ? this.#save() : this.#read()));
   }
 
   /**
-   * Suspends the target, in place of an earlier local suspension of the same target. Returns undefined if there are already
-   * `MAX_LOCAL_SUSPENSIONS`. Resolves after the file was written, or after the write failed (see `isSaved`).
+   * Suspends the target. Replaces an earlier local suspension of the same target. Returns undefined if there are
+   * already `MAX_LOCAL_SUSPENSIONS`. Resolves after the file was written, or after the write failed (see `isSaved`).
    */
   suspend(request: LocalSuspensionRequest): Promise<Suspension | undefined> {
     return this.#inTurn(async () => {
@@ -122,13 +127,13 @@ export class LocalSuspensions {
   async #read(): Promise<void> {
     const { path, log } = this.#options;
     const text = await readFileIfPresent(path).catch((error: unknown) => {
-      log.error({ path, reason: errorMessage(error) }, 'failed to read the local suspensions');
+      log.error({ path, reason: errorMessage(error) }, 'failed to read the local suspensions; keeping the last ones');
       return this.#text;
     });
     if (text === this.#text) return;
     this.#text = text;
     const suspensions = text === undefined ? [] : parseFile(text);
-    if (suspensions === undefined) log.error({ path }, 'the file of local suspensions is damaged; it is ignored');
+    if (suspensions === undefined) log.error({ path }, 'failed to decode the local suspensions; keeping the last ones');
     else this.#apply(suspensions);
   }
 

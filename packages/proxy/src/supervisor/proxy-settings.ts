@@ -29,10 +29,10 @@ export interface ProxyOptions {
   readonly trustProxyProtocol?: readonly string[] | undefined;
   /**
    * CIDRs of the HTTP proxies in front of the proxies. X-Forwarded-For, -Proto, -Host and -Port, and Forwarded (RFC
-   * 7239) are believed only on connections from these networks. By default they are believed on no connection.
+   * 7239) are trusted only on connections from these networks. By default they are trusted on no connection.
    */
   readonly trustForwarded?: readonly string[] | undefined;
-  /** Whether the proxies send Forwarded (RFC 7239) beside X-Forwarded-For to endpoints. By default they do not. */
+  /** Whether endpoints get Forwarded (RFC 7239) in addition to X-Forwarded-For. By default they do not. */
   readonly writeForwarded?: boolean | undefined;
   /** Whether to count the clients with the most bytes and connections of each tenant. By default clients are not counted. */
   readonly topClients?: boolean | undefined;

@@ -102,7 +102,7 @@ async function requireTransport(kind: TransportKind): Promise<void> {
   }
 }
 
-/** Returns `node` if this version of Node.js cannot terminate TLS as wanted. Both implementations do the same for clients. */
+/** Returns `wanted`, or `node` if this version of Node.js does not support it. Clients see no difference. */
 async function usableTls(wanted: TlsKind, log: Logger): Promise<TlsKind> {
   if (wanted === 'node') return wanted;
   try {

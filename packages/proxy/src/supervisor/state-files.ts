@@ -48,7 +48,7 @@ export class StateFiles {
     return (unsynced?.sequence ?? -1) > (synced?.sequence ?? -1) ? unsynced : synced;
   }
 
-  /** Writes the suspensions to a separate file, without waiting for the disk. `readSuspensions` returns the newer file of both. */
+  /** Writes the suspensions to a second file, without waiting for the disk. `readSuspensions` uses the newer file. */
   writeSuspensionsUnsynced(known: KnownSuspensions): void {
     writeFileUnsynced(this.#unsyncedSuspensionsPath, suspensionsText(known));
   }
@@ -130,7 +130,7 @@ function parseShares(text: string | undefined): SavedShares | undefined {
  * After a write, the next write waits this many times as long as the write took. A large table is therefore written
  * less often.
  */
-const WRITE_TIME_DIVISOR = 20;
+const WRITE_PAUSE_FACTOR = 20;
 
 export interface StateSaverOptions {
   readonly files: StateFiles;
@@ -153,8 +153,9 @@ export class StateSaver {
   #writtenShares: unknown;
   #nextAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
-  /** The last write of the suspensions, and the next one while it waits for the last one. */
+  /** Resolves when the last write of the suspensions has ended. */
   #savingSuspensions: Promise<void> = Promise.resolve();
+  /** Resolves when the write that waits for the last write has ended. Undefined if no write waits. */
   #nextSave: Promise<void> | undefined;
   readonly #failedWrites = new Set<string>();
 
@@ -172,20 +173,21 @@ export class StateSaver {
   }
 
   /**
-   * Writes suspensions without waiting for the disk. To be called before the suspensions take effect, because a proxy that is killed soon
-   * afterwards must not serve the target again. If the write fails, `saveSuspensions` logs the failure and retries.
+   * Writes suspensions without waiting for the disk. To be called before the suspensions take effect, because a proxy
+   * that is killed soon afterwards must not serve the target again. If the write fails, `saveSuspensions` logs the
+   * failure and retries.
    */
   keepSuspensions(known: KnownSuspensions): void {
     try {
       this.#options.files.writeSuspensionsUnsynced(known);
     } catch {
-      // `saveSuspensions` writes to the same directory, and reports its own failure.
+      // Not logged, because `saveSuspensions` writes to the same directory and logs its failures.
     }
   }
 
   /**
-   * Writes the suspensions if they have changed. To be called after each change. Resolves when all changes before the call were written, or
-   * when the write has failed.
+   * Writes the suspensions if they have changed. To be called after each change. Resolves when all changes before the
+   * call were written, or when the write has failed.
    */
   saveSuspensions(): Promise<void> {
     this.#nextSave ??= this.#savingSuspensions.then(() => {
@@ -231,7 +233,7 @@ export class StateSaver {
         this.#writtenShares = held;
       }
     });
-    this.#nextAt = clock.monotonic() + (clock.monotonic() - startedAt) * WRITE_TIME_DIVISOR;
+    this.#nextAt = clock.monotonic() + (clock.monotonic() - startedAt) * WRITE_PAUSE_FACTOR;
   }
 
   async #writeOrLogFailure(what: 'suspensions' | 'table', write: () => Promise<void>): Promise<void> {

@@ -12,13 +12,18 @@ import type { WorkerPool } from './worker-pool.ts';
 
 const TICK_INTERVAL_MS = 1_000;
 const LAST_FLUSH_TIMEOUT_MS = 3_000;
-/** How long the last lines of the access log may take if nobody reads the standard output. */
+/** How long the proxy waits at its end for the last lines of the access log, if nobody reads the standard output. */
 const LAST_LOG_TIMEOUT_MS = 1_000;
 /** How long a drain waits for a successor to take over before the listeners are closed. */
 const TAKEOVER_TIMEOUT_MS = 5_000;
-/** How long kept HTTP/1.1 connections may wait for a request in a drain, so that few requests meet the FIN of the proxy. */
+/**
+ * How long persistent HTTP/1.1 connections may wait for a request in a drain, so that few requests cross the proxy's
+ * FIN.
+ */
 const DRAIN_IDLE_MS = 2_000;
-/** In a shorter drain, idle connections end at once, so that they end with FIN. */
+/**
+ * In a shorter drain, idle connections end at once, so that they end with FIN and not with the reset after the drain.
+ */
 const MIN_DRAIN_WITH_IDLE_MS = 10_000;
 
 export class Supervisor {

@@ -2,7 +2,7 @@
 const START_TIMEOUT_MS = 20_000;
 /** How long a worker may make no progress. */
 const MAX_SILENCE_MS = 2_000;
-/** How long one turn of a worker's event loop may take, even if the worker makes progress. Ends a turn that never ends. */
+/** How long one turn of a worker's event loop may take, even if the worker makes progress. */
 const MAX_TURN_MS = 60_000;
 /**
  * The maximum time between two liveness checks of a worker. If more time has passed, the whole process or machine was
@@ -19,8 +19,8 @@ export interface LivenessCounts {
 }
 
 /**
- * Decides whether a worker still responds. A worker that is late because it has much work makes progress, and must not be
- * ended, because that would end the connections of all tenants.
+ * Decides whether a worker still responds. A worker that is late because it has much work makes progress. It must not
+ * be ended, because that would end the connections of all tenants.
  */
 export class WorkerLiveness {
   #counts: LivenessCounts = { turns: 0, progress: 0 };

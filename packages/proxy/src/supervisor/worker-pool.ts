@@ -137,13 +137,13 @@ export class WorkerPool {
     return this.#lastMark;
   }
 
-  /** The highest mark that all live workers have reached; 0 while no worker is live. */
+  /** The highest mark that all workers that are up (see `live`) have reached; 0 while no worker is up. */
   get reached(): number {
     const reached = [...this.#live.values()].map((worker) => worker.reachedMark).filter((mark) => mark > 0);
     return reached.length === 0 ? 0 : Math.min(...reached);
   }
 
-  /** Resolves when all live workers have reached `mark`, when no worker is live, or after `timeoutMs`. */
+  /** Resolves when all workers that are up have reached `mark`, when no worker is up, or after `timeoutMs`. */
   async untilReached(mark: number, timeoutMs: number): Promise<void> {
     const { clock } = this.#options;
     const end = clock.monotonic() + timeoutMs;
@@ -163,7 +163,10 @@ export class WorkerPool {
     process.off('exit', this.#onProcessExit);
   }
 
-  /** Without this, an exit at a second signal or after a failure would abort the process, see `termination-guard.ts`. */
+  /**
+   * Without this handler, an exit at a second signal or after a failure would abort the process
+   * (`termination-guard.ts`).
+   */
   readonly #onProcessExit = (): void =>
     waitBeforeExit([...this.#live.values()].map(({ terminationGuard }) => terminationGuard));
 

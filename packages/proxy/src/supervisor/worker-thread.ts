@@ -160,7 +160,7 @@ export class WorkerThread {
     this.#commands.post(command);
   }
 
-  /** Lets the worker send the next lines of the access log. */
+  /** Allows the worker to send the next lines of the access log. */
   takeNextAccessLog(): void {
     takeNextChunk(this.#accessLogFlag);
   }

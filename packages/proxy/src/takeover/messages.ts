@@ -8,7 +8,7 @@ import { parseJsonObject } from '../supervisor/json-object.ts';
 
 /** A message from a proxy that waits for the node to the proxy that serves the node. */
 export type TakeoverRequest =
-  /** Means that the sender supports takeovers. */
+  /** The sender supports takeovers. */
   | { readonly kind: 'hello' }
   /** The sender could serve now, with the table at position `applied`. */
   | { readonly kind: 'ready'; readonly applied: TablePosition }

@@ -5,8 +5,8 @@ import { parseTakeoverRequest, readLines, type TakeoverReply, type TakeoverReque
 import type { TakeoverActions } from './takeover-actions.ts';
 
 // The predecessor is the proxy that serves the node when a takeover begins. It invites one successor at a time to open
-// the same listeners, and hands over only if /proc/net shows that another process of its user listens on every address
-// (`TakeoverActions.reasonToRefuse`).
+// the same listeners. It hands over the node only if /proc/net shows that another process of its user listens on every
+// address (`TakeoverActions.reasonToRefuse`).
 
 /**
  * How long a successor may take to open its listeners. After this time the predecessor closes the successor's
@@ -40,8 +40,8 @@ export class Predecessor {
   }
 
   /**
-   * Adds the connection of a waiting proxy. When the lock becomes free, the connection ends, even if this process is
-   * killed. The waiting proxy thereby learns that the lock is free.
+   * Adds the connection of a waiting proxy. The connection ends when the lock becomes free, even if this process is
+   * killed, so that the waiting proxy learns that the lock is free.
    */
   addWaiting(socket: Socket): void {
     this.#waiting.add(socket);

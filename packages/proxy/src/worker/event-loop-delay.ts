@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** A shorter resolution would be most of the work of an idle worker. */
+/** With a shorter resolution, the measurement would be most of the work of an idle worker. */
 const RESOLUTION_MS = 50;
 /**
  * The length of a window in ticks of one second. Each reported delay covers the current and the previous window, so

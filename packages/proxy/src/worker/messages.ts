@@ -22,9 +22,9 @@ export interface WorkerStartData {
    * header.
    */
   readonly trustedProxies?: readonly string[] | undefined;
-  /** CIDRs of the HTTP proxies in front of the proxies, whose fields about the client are believed. */
+  /** CIDRs of the HTTP proxies in front of the proxies, whose fields about the client are trusted. */
   readonly trustForwarded?: readonly string[] | undefined;
-  /** Whether endpoints get Forwarded (RFC 7239) beside X-Forwarded-For; false by default. */
+  /** Whether endpoints get Forwarded (RFC 7239) in addition to X-Forwarded-For; false by default. */
   readonly writeForwarded?: boolean | undefined;
   /** Whether to count the clients with the most bytes and connections of each tenant; false by default. */
   readonly countsClients?: boolean | undefined;
@@ -81,8 +81,8 @@ export type WorkerCommand =
   | { readonly kind: 'open-listener'; readonly listener: ListenerConfig }
   | { readonly kind: 'close-listener'; readonly listener: ListenerConfig }
   /**
-   * Ends connections after their next response, which announces the end. `idleMs` is how long a kept HTTP/1.1 connection may
-   * wait for its next request.
+   * Ends HTTP connections after their next response, which announces the end. `idleMs` is how long a persistent
+   * HTTP/1.1 connection may wait for its next request.
    */
   | { readonly kind: 'drain'; readonly idleMs: number }
   | { readonly kind: 'terminate'; readonly outcome: Outcome }
@@ -97,7 +97,7 @@ export interface HealthCommand {
   readonly excluded: readonly string[];
   /** Endpoints whose health check fails, whether they are in `excluded` or not. */
   readonly failing: readonly string[];
-  /** The failing endpoints whose connections end after the drain time of the Service's health check. */
+  /** The failing endpoints whose connections end after the drain timeout of the Service's health check. */
   readonly draining: readonly string[];
 }
 
@@ -114,8 +114,8 @@ export interface TableCommand {
    */
   readonly movedResources?: readonly (readonly [resource: string, uid: string])[];
   /**
-   * Set if each Service of this command is new to the worker or unchanged, and no other Service has the listeners of
-   * this command.
+   * Set if each Service of this command is new to the worker or unchanged, so that the command moves no listener from
+   * one Service to another.
    */
   readonly isFirst?: true;
 }

@@ -49,9 +49,9 @@ export interface RelayWorkerOptions extends WorkerListenersOptions {
   readonly affinityTable?: AffinityTable;
   /** The key of sticky cookies if there is no fleet secret. All workers share the key. By default a random key. */
   readonly stickyKey?: Uint8Array;
-  /** CIDRs of the HTTP proxies in front of the proxies, whose fields about the client are believed. By default none. */
+  /** CIDRs of the HTTP proxies in front of the proxies, whose fields about the client are trusted. By default none. */
   readonly trustForwarded?: readonly string[] | undefined;
-  /** Whether endpoints get Forwarded (RFC 7239) beside X-Forwarded-For; false by default. */
+  /** Whether endpoints get Forwarded (RFC 7239) in addition to X-Forwarded-For; false by default. */
   readonly writeForwarded?: boolean | undefined;
   /** Whether to count the clients with the most bytes and connections of each tenant; false by default. */
   readonly countsClients?: boolean | undefined;

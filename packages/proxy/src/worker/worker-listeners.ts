@@ -39,10 +39,10 @@ export interface WorkerListenersOptions {
   readonly wallClock?: () => number;
   /** Returns a number in [0, 1), which chooses a backend of an HTTP route; by default `Math.random`. */
   readonly random?: () => number;
-  /** The other workers of this proxy. The kernel may give datagrams of their UDP flows to this worker. */
+  /** The peer workers. The kernel may deliver datagrams of their UDP flows to this worker. */
   readonly peerWorkers?: PeerWorkers;
   send(message: WorkerMessage): void;
-  /** Called with the number of datagrams that the kernel has dropped at a UDP listener because the receive buffer was full. */
+  /** Called with the number of datagrams that the kernel dropped because a UDP listener's receive buffer was full. */
   onDatagramsDropped?(count: number): void;
   /** Called for an error that affects only one connection. */
   reportError(origin: 'accept' | 'internal', thrown: unknown): void;

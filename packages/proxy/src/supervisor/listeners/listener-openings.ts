@@ -12,18 +12,18 @@ export interface ListenerOpeningsOptions {
 }
 
 /**
- * The maximum ratio of a tenant's listeners to the listeners that are still free on the proxy, as for connections. A single tenant can use
- * three quarters of all listeners.
+ * The maximum ratio of a tenant's listeners to the listeners that the proxy may still open, as for connections. A
+ * single tenant can use three quarters of all listeners.
  */
 const FAIR_SHARE_FACTOR = 3;
 
-/** Why no further listener may be opened: the listeners of the tenant, or of all tenants, use all descriptors that they may use. */
+/** Whose listeners use all descriptors that they may use, so that no further listener may be opened. */
 export type ListenerShortage = 'tenant' | 'proxy';
 
 export class ListenerOpenings {
   readonly #pool: ListenerOpeningsOptions['pool'];
   readonly #maxDescriptors: number;
-  /** The number of open listeners of each tenant that has listeners of its own. */
+  /** The number of open listeners that each tenant does not share with other tenants. */
   readonly #countByTenant = new Map<string, number>();
   readonly #openings = new Map<number, ListenerOpening>();
   /** For each port that is being closed, the mark at which all workers have closed the port. */

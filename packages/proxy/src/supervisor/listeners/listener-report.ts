@@ -81,7 +81,7 @@ export function bindErrorMessage(code: string, { address, port }: SocketAddress)
   return listenError(cause, { address: formatHostPort({ host: address, port }), advice }).message;
 }
 
-/** Returns the message for a listener that is not opened, because the listeners use all descriptors that they may use. */
+/** Returns the message for a listener that is not opened because of a shortage of descriptors. */
 export function descriptorShortageMessage(
   shortage: ListenerShortage,
   { tenant, at }: { readonly tenant: string | null; readonly at: SocketAddress },

@@ -1,8 +1,8 @@
-// Plans which listeners a proxy opens. A listener is only allocated if its Service has no ready endpoint or is suspended.
-// The kernel refuses clients of an allocated listener, but the Service keeps the port, and the port is reported as bound.
-// A listener for HTTP is open while its Service is suspended, so that clients get an HTTP answer that says why. A shared
-// listener is open as long as one of its Services has an endpoint or gives such answers; without HTTP, clients of suspended
-// Services get a TLS alert there.
+// Plans which listeners a proxy opens. If the Service of a listener has no endpoint or is suspended, the listener is
+// allocated but not opened: the kernel refuses clients, but the Service keeps the port, and the port is reported as
+// bound. A listener for HTTP stays open while its Service is suspended, so that clients get an HTTP response that says
+// why. A shared listener is open as long as one of its Services has an endpoint or sends such responses. Without HTTP,
+// clients of suspended Services get a TLS alert there.
 import {
   isBackend,
   type ListenerEntry,
@@ -20,7 +20,7 @@ export type ListenerStatus =
   | { readonly kind: 'allocated' }
   /** The port is being probed. The listener is planned again when the probe has ended. */
   | { readonly kind: 'busy' }
-  /** `retryAt` is a time of the clock of `PlanListenersInput.monotonic`. */
+  /** `retryAt` is on the same clock as `PlanListenersInput.monotonic`. */
   | { readonly kind: 'failed'; readonly retryAt: number };
 
 export type ListenerStep =

@@ -123,7 +123,7 @@ function commandFor({ listeners, slots }: PortTable): WorkerCommand {
 
 /**
  * Computes the table for a route. Returns undefined for a single endpoint, which needs no table. Also returns undefined
- * for more endpoints than a table can number; for so many endpoints, workers use rendezvous hashing.
+ * for more than `MAX_MAGLEV_ENDPOINTS` endpoints, for which workers use rendezvous hashing.
  */
 function slotsFor({ endpoints }: Route): SharedArrayBuffer | undefined {
   if (endpoints.length < 2 || endpoints.length > MAX_MAGLEV_ENDPOINTS) return undefined;

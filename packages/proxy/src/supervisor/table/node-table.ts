@@ -14,15 +14,15 @@ import {
 
 /**
  * The part of the fleet's table that one node serves: the node's entry and listeners, the Services of these listeners,
- * the certificates, endpoints and tenants of these Services, and the HTTP routes to these Services. Invariant: after each `replace` and `patch`, `part`
- * contains exactly these entries of the complete table.
+ * the certificates, endpoints, error pages and tenants of these Services, and the HTTP routes to these Services.
+ * Invariant: after each `replace` and `patch`, `part` contains exactly these entries of the complete table.
  */
 export class NodeTable {
   readonly #node: string;
   #part = new Map<string, Entry>();
   /** The number of listeners on this node, by Service UID. */
   #listenerCounts = new Map<string, number>();
-  /** The ids of all entries in the complete table that are in `part` if the Service is, by Service UID. */
+  /** By Service UID, the ids of the entries in the complete table that belong to `part` if the Service does. */
   #partIds = new Map<string, Set<string>>();
   /** The UIDs of the backends of all HTTP routes in the complete table, by entry id. */
   #backends = new Map<string, ReadonlySet<string>>();

@@ -24,7 +24,7 @@ export class Suspensions {
     this.#options = options;
   }
 
-  /** The suspensions from the store or its copy on the disk; undefined before the first. */
+  /** The suspensions from the store or its copy on the disk; undefined before they are first read. */
   get known(): KnownSuspensions | undefined {
     return this.#known;
   }

@@ -139,9 +139,9 @@ export class TableDistributor {
    */
   *#apply(changes: readonly Change[], { position, changedAt }: AppliedRevision): Iterable<void> {
     const { pool, slots } = this.#options;
-    // A first table counts as moving no listener or host. Otherwise the owner of a wildcard host would be applied
-    // together with the thousands of Services that have hosts below it. No client can ask for a host before the last
-    // part is applied, because shared listeners open only after the last part (`isPartial`).
+    // A first table is treated as if it moved no listener or host. Otherwise the owner of a wildcard host would be
+    // applied together with the thousands of Services that have hosts below it. No client can ask for a host before the
+    // last part is applied, because shared listeners open only after the last part (`isPartial`).
     const moved = this.#position === null ? [] : movedResources(this.matcher, changes);
     const { assigned, released } = this.#assignSlots(changes);
     const limits = this.limits.apply(changes, this.#table.part.entries);

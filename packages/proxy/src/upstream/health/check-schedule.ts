@@ -30,7 +30,7 @@ export interface ScheduledCheck {
 
 interface ScheduleEntry extends ScheduledCheck {
   dueAt: number;
-  /** The number of turns that the group has spent on this check. The check begins when the number reaches `cost`. */
+  /** The turns that the group has spent on this check. A check begins in the turn in which they reach its `cost`. */
   turns: number;
   state: 'waiting' | 'ready' | 'running' | 'removed';
 }
@@ -148,8 +148,8 @@ export class CheckSchedule {
   }
 
   /**
-   * Reports whether a group may run one more check. The group must have fewer running checks than may still begin (up
-   * to `MAX_RUNNING_CHECKS`), so that a tenant with hanging endpoints does not block the checks of others.
+   * Reports whether a group may run one more check: only while it runs fewer checks than all groups together may still
+   * begin. A tenant with hanging endpoints therefore does not block the checks of other tenants.
    */
   #mayRun(group: string): boolean {
     return (this.#runningByGroup.get(group) ?? 0) < MAX_RUNNING_CHECKS - this.#runningCount;

@@ -26,7 +26,7 @@ const MAX_MESSAGE_BYTES = 1_024;
 const MAX_RESPONSE_BYTES = 196_608;
 const PATH = '/grpc.health.v1.Health/Check';
 const GRPC_TYPE = /^application\/grpc(?:$|[+; ])/i;
-/** How a server of HTTP/1.1 answers the preface of HTTP/2. */
+/** The first bytes with which an HTTP/1.1 server answers the preface of HTTP/2. */
 const HTTP1 = 'HTTP/1';
 
 /**
@@ -137,10 +137,10 @@ class HealthCall implements ConnectionHandler, StreamConsumer {
     this.#end(failed(`HTTP/2 error ${errorName(code)}`));
   }
 
-  // The events of the connection. Its failure is an event of the stream too.
+  // The events of the connection. If the connection fails, the stream gets an event too (`onClose`).
 
   onRequest(): StreamConsumer {
-    throw new Error('a client got a request');
+    throw new Error('an HTTP/2 client received a request');
   }
 
   onCapacity(): void {}

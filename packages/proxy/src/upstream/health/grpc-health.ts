@@ -17,7 +17,7 @@ const CODE_NAMES = [
   ...['PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE', 'UNIMPLEMENTED'],
   ...['INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'],
 ];
-/** What the codes say that a health server sends on purpose. */
+/** The meanings of the codes that a health server sends on purpose. */
 const CODE_MEANINGS: Readonly<Record<string, string>> = {
   NOT_FOUND: 'the endpoint does not know the health of this service',
   UNIMPLEMENTED: 'the endpoint does not implement grpc.health.v1.Health',
@@ -33,7 +33,7 @@ export function healthRequest(service: string): Uint8Array {
   return request;
 }
 
-/** Returns the result of a response: the field `grpc-status`, undefined if absent, and the content. */
+/** Returns the result of a response. `grpcStatus` is its field `grpc-status`, or undefined if the field is absent. */
 export function healthResultOf(grpcStatus: string | undefined, content: Uint8Array): HealthCheckResult {
   if (grpcStatus === undefined) return failed('an answer without grpc-status');
   if (grpcStatus !== '0') return failed(codeText(grpcStatus));

@@ -193,7 +193,7 @@ const checkHttp: typeof import('./http-check.ts')['checkHttp'] = async (...wante
   return loaded.checkHttp(...wanted);
 };
 
-/** Runs a gRPC check. HTTP/2 is loaded on first use, because otherwise only workers need it. */
+/** Runs a gRPC check. HTTP/2 is loaded on first use, because without gRPC checks the main thread does not need it. */
 const checkGrpc: typeof import('./grpc-check.ts')['checkGrpc'] = async (...wanted) => {
   const loaded = await import('./grpc-check.ts');
   return loaded.checkGrpc(...wanted);
