@@ -17,7 +17,7 @@ export interface LocalOptions {
   readonly state?: string;
 }
 
-/** Where the chart and the documentation put the state of proxies. */
+/** The state directory of a proxy without the chart. With the chart, it contains the state directory of each fleet. */
 const DEFAULT_STATE_DIRECTORY = '/var/lib/weir';
 const TIMEOUT_MS = 5_000;
 
@@ -31,7 +31,7 @@ export function localOption(): Option {
 export function stateOption(): Option {
   return new Option(
     '--state <directory>',
-    `with --local: the state directory of the proxy (WEIR_STATE; default: ${DEFAULT_STATE_DIRECTORY})`,
+    `with --local: the state directory of the proxy, or the directory that contains it (WEIR_STATE; default: ${DEFAULT_STATE_DIRECTORY})`,
   );
 }
 
@@ -93,18 +93,34 @@ export function localUser({ env }: Pick<Terminal, 'env'>): Readonly<Record<strin
   }
 }
 
+const ADVICE =
+  'run the command on a node as root, and name the state directory of the proxy with --state DIR or WEIR_STATE';
+
+/**
+ * Returns the paths of the admin sockets in a state directory, or in the only state directory that `directory` contains. Throws
+ * `UsageError` if there is none, or if the state directories of several fleets are there.
+ */
 async function findSockets(directory: string): Promise<readonly string[]> {
-  const advice =
-    'run the command on a node as root, and name the state directory of the proxy with --state DIR or WEIR_STATE';
-  let names: readonly string[];
+  const own = await socketsIn(directory);
+  if (own.length > 0) return own;
+  const children = await readdir(directory, { withFileTypes: true });
+  const paths = children.flatMap((child) => (child.isDirectory() ? [join(directory, child.name)] : [])).sort();
+  const found = await Promise.all(paths.map(async (path) => ({ path, sockets: await socketsIn(path).catch(() => []) })));
+  const [first, ...others] = found.filter(({ sockets }) => sockets.length > 0);
+  if (first === undefined) throw new UsageError(`${directory} has no directory of a proxy; ${ADVICE}`);
+  if (others.length === 0) return first.sockets;
+  const states = [first, ...others].map(({ path }) => `--state ${path}`);
+  throw new UsageError(`this node has proxies of ${states.length} fleets; choose one: ${states.join(' or ')}`);
+}
+
+async function socketsIn(directory: string): Promise<readonly string[]> {
   try {
-    names = await readdir(directory);
+    const names = await readdir(directory);
+    const proxies = names.filter((name) => name.startsWith('proxy-')).sort();
+    return proxies.map((name) => join(directory, name, 'admin.sock'));
   } catch (error) {
-    throw new UsageError(`${directory} cannot be read (${errorMessage(error)}); ${advice}`, { cause: error });
+    throw new UsageError(`${directory} cannot be read (${errorMessage(error)}); ${ADVICE}`, { cause: error });
   }
-  const proxies = names.filter((name) => name.startsWith('proxy-')).sort();
-  if (proxies.length === 0) throw new UsageError(`${directory} has no directory of a proxy; ${advice}`);
-  return proxies.map((name) => join(directory, name, 'admin.sock'));
 }
 
 function send(socketPath: string, { method, path, query }: LocalRequest): Promise<{ status: number; body: string }> {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { connectClient, echoServer, eventually, freePort, temporaryDirectory } from '@weir/testkit';
 import { endpointSlice, manifestDirectory, service } from '../fixtures/manifests.ts';
@@ -44,6 +45,19 @@ test('suspends and resumes on this node with --local, and shows the suspension e
   assert.deepEqual([none.code, none.stderr], [1, 'weir: this node has no local cut-off of the target\n']);
   const unknown = await local('suspend', '--namespace', 'shpo', '--message', 'x');
   assert.match(unknown.stderr, /serves no Service of namespace shpo; check the name/);
+});
+
+test('finds the state directory of the only fleet below the given directory, and names those of several fleets', async () => {
+  await using state = temporaryDirectory('state');
+  const suspend = (): ReturnType<typeof runWeirInProcess> =>
+    runWeirInProcess(['suspend', 'shop', '--message', 'x', '--local', '--state', state.path]);
+  mkdirSync(`${state.path}/empty`);
+  mkdirSync(`${state.path}/weir/proxy-n1`, { recursive: true });
+  assert.match((await suspend()).stderr, /no proxy answers on \S+\/weir\/proxy-n1\/admin\.sock/);
+  mkdirSync(`${state.path}/other/proxy-n1`, { recursive: true });
+  const { code, stderr } = await suspend();
+  assert.equal(code, 2);
+  assert.match(stderr, /^weir: this node has proxies of 2 fleets; choose one: --state \S+\/other or --state \S+\/weir\n/);
 });
 
 test('names the directory and the fix if no proxy is there', async () => {

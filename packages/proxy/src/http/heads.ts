@@ -145,7 +145,8 @@ export function editResponseFor(
   responseContext.closes = closes;
   editResponse(edit, responseContext);
   const isUnasked = head.status === 101 && !responseContext.startsWebSocket;
-  return isUnasked ? undefined : responseContext;
+  const isTooLarge = edit.appended.at < 0;
+  return isUnasked || isTooLarge ? undefined : responseContext;
 }
 
 /**

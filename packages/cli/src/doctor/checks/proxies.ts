@@ -80,7 +80,7 @@ export function proxyPorts({ heartbeats }: Facts): CheckResult {
 }
 
 const RUN_ON_NODE_HINT =
-  'run weir doctor on one of these nodes, or search the logs of their proxies for "this host is not set"';
+  'run weir doctor on one of these nodes, or search the logs of their proxies for "a kernel setting of this host"';
 
 /** The settings that the chart applies. Without them clients lose connections, so doctor reports an error. */
 const REQUIRED_KERNEL_SETTINGS = ['net.ipv4.tcp_migrate_req', 'net.core.somaxconn'];

@@ -7,11 +7,8 @@ const MAX_APPENDED_BYTES = 65_536;
 const LF = 0x0a;
 const COLON = 0x3a;
 
-/**
- * The number of ids that passes count and drop: those up to `FIELD.underscored`. A multiple of four, so that four
- * counts are cleared at once.
- */
-const ID_COUNT: number = 4 * Math.ceil((FIELD.underscored + 1) / 4);
+/** The number of field ids, rounded up to a multiple of four, so that four counts are cleared at once. */
+const ID_COUNT: number = 4 * Math.ceil((Math.max(...Object.values(FIELD)) + 1) / 4);
 
 /**
  * The changes that passes make to one parsed head: fields that are not forwarded and lines that follow the kept fields.
