@@ -20,7 +20,7 @@ export interface RouteTarget {
   cached: object | undefined;
 }
 
-/** The HTTP route that the annotations of a Service make is itself the target of its requests. */
+/** An HTTP route at a listener. A route that the annotations of a Service make is itself the target of its requests. */
 export interface ListenerHttpRoute extends HttpRoute, RouteTarget {
   /**
    * The route of the Service whose annotations make the HTTP route. Stored here because a look-up would cost several cache misses. Undefined

@@ -1,6 +1,6 @@
 // Rules for ports that the fleet shares (`sharedPorts` in the fleet settings). Many Services use such a port on one address, and the host
-// name that a client requests (the server name of TLS, or the Host of HTTP) selects the Service. If a Service owned a port exclusively before the fleet shared the port, the
-// Service keeps the port exclusively until the Service names hosts.
+// name that a client requests (the server name of TLS, or the Host of HTTP) selects the Service. If a Service owned a port exclusively
+// before the fleet shared the port, the Service keeps the port exclusively until the Service names hosts.
 
 import type { FleetSettings } from '../../fleet-settings.ts';
 import { isHostAllowed } from '../../match/hosts.ts';
