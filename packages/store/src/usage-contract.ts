@@ -44,8 +44,9 @@ export interface UsageStore {
   foldGoneServices(existing: ReadonlySet<string>, now: number): Promise<void>;
   /**
    * Forgets the incarnations of every node that has been gone for `GONE_NODE_TTL_MS`, and their bases. Afterwards, the ledger refuses
-   * reports of an unknown node's incarnations that began more than `GONE_NODE_TTL_MS` before the call. `existing` has the names of all nodes
-   * that exist or have a proxy. A node counts as gone since the first call without its name. `now` is in milliseconds since the Unix epoch.
+   * reports of an unknown node's incarnations that began more than `GONE_NODE_TTL_MS` before the call. `existing` has the names of all
+   * nodes that exist or have a proxy. A node counts as gone since the first call without its name. `now` is in milliseconds since the Unix
+   * epoch.
    */
   foldGoneNodes(existing: ReadonlySet<string>, now: number): Promise<void>;
   /** Returns the incarnations that have sent a full report since the ledger was opened, and are not folded. */

@@ -18,7 +18,7 @@ interface ProxyState {
  * Decides which proxies are alive. The store drops a heartbeat after 3 s. A missing heartbeat does not count during a grace period. A
  * grace period also begins each time that the store is reachable again, but a heartbeat that was missing while the store was reachable
  * for `GRACE_PERIOD_MS` altogether counts in any case. Otherwise a store that is unreachable for a moment every few seconds would keep
- * dead proxies alive for ever. Times are milliseconds of the monotonic clock.
+ * dead proxies alive forever. Times are milliseconds of the monotonic clock.
  */
 export class ProxyLiveness {
   readonly #stateByIncarnation = new Map<string, ProxyState>();
