@@ -107,7 +107,7 @@ export class TableLoop implements ReconcileLoop {
       if (outcome !== 'not-leader' && outcome !== 'wiped') return;
       await leader.recheck();
       if (leader.isLeader && attempt > 1) {
-        throw new Error('another controller uses this fleet in this store; give each controller a separate WEIR_FLEET or Redis');
+        throw new Error('another controller writes to this fleet in this store; use another WEIR_FLEET or Redis');
       }
       // Ends the term, because the other leader may have decided from newer objects than this controller has read.
       if (outcome === 'not-leader') this.#options.loseLeadership();
