@@ -143,8 +143,8 @@ export interface HeartbeatStore {
    */
   beginIncarnation(node: string, atLeast: number): Promise<number>;
   /**
-   * Stores a heartbeat for `HEARTBEAT_TTL_MS`. If a failover has lost the number of the incarnation, later incarnations of the node again
-   * get higher numbers.
+   * Stores a heartbeat for `HEARTBEAT_TTL_MS`. Also restores the number of the incarnation if a failover has lost the number, so that later
+   * incarnations of the node get higher numbers.
    */
   record(heartbeat: Heartbeat): Promise<void>;
   /** Removes the heartbeat of an incarnation at once. A proxy calls this method at the end of a drain. */

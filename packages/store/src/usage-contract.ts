@@ -1,4 +1,4 @@
-// The part of the contract between the processes that is about usage.
+// The part of the store contract that is about usage.
 import type { Counters, SeriesLength, UsagePeriod, UsageReport, UsageRow } from '@weir/model/data-plane';
 import type { PeriodLength } from './usage-periods.ts';
 

@@ -10,7 +10,7 @@ export interface KnownSuspensions {
   readonly sequence: number;
 }
 
-/** The wall clock of a host may be wrong and be set right, so the ends of suspensions are compared with the clock this often. */
+/** How often the ends of suspensions are compared with the wall clock, because the clock of a host may be corrected. */
 const CLOCK_CHECK_MS = 10_000;
 /** How long a suspension is remembered after its end, in case the clock was ahead. */
 const KEEP_EXPIRED_MS = 86_400_000;

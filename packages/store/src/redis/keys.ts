@@ -117,7 +117,7 @@ export function keysFor(fleet: string): Keys {
 
 /** The Redis user of each kind of process. */
 export type RedisUser = 'weir-controller' | 'weir-proxy' | 'weir-console';
-/** Without SCAN and RANDOMKEY, which would return the names of all keys, also of other fleets. */
+/** Excludes SCAN and RANDOMKEY, because they return the names of all keys, also of other fleets. */
 const ACL_COMMANDS = '+@read +@write +@scripting +@transaction +@connection -@dangerous -scan -randomkey +info +time';
 
 /**

@@ -19,7 +19,7 @@ import type { Keys } from './keys.ts';
 const COUNTER_FIELDS = ['r', 's', 'c', 'q', 'q2', 'q3', 'q4', 'q5', 'qn'] as const;
 const INDEX_BY_FIELD: ReadonlyMap<string, number> = new Map(COUNTER_FIELDS.map((field, index) => [field, index]));
 
-/** Before the reason in the suffix of a hash field that contains the refusals for this reason, such as `x.rate-limit`. */
+/** The prefix of the reason in the suffix of a hash field that contains refusals, such as `x.rate-limit`. */
 const REFUSAL_FIELD_PREFIX = 'x.';
 
 /** Returns the suffixes of the counters that may be in the given fields of a hash: all counters, and the reasons of refusals found. */
