@@ -5,7 +5,7 @@ import type { Heartbeat, NodeUnreachability } from '@weir/model';
  * report late.
  */
 export const GRACE_PERIOD_MS = 10_000;
-/** The most time that counts for one read of the heartbeats, because the store may have been unreachable between two reads. */
+/** The most time by which one read increases `missingMs`, because the store may have been unreachable between two reads. */
 const MAX_READ_INTERVAL_MS = 1_000;
 
 interface ProxyState {

@@ -284,8 +284,9 @@ const MIN_SERVED_MS = 24 * 3_600_000;
 
 /**
  * Returns at most one element per node: the incarnation just before the node's oldest live incarnation. The returned incarnation and all
- * earlier incarnations can be folded. A node is left out until all its live incarnations have run for a day. A node is also left out while the
- * heartbeat of one of its proxies cannot be decoded, because the start of that proxy is unknown. `now` is in milliseconds since the epoch.
+ * earlier incarnations can be folded. A node is left out until all its live incarnations have run for a day. A node is also left out while
+ * the heartbeat of one of its proxies cannot be decoded, because the start of that proxy is unknown. `now` is in milliseconds since the
+ * epoch.
  */
 export function foldableIncarnations(heartbeats: readonly Heartbeat[], now: number): Incarnation[] {
   const byNode = Map.groupBy(heartbeats, ({ node }) => node);
