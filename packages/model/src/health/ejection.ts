@@ -1,6 +1,6 @@
 // Passive health: an endpoint is ejected for a while after several failed attempts to connect, or several failed answers, in a row. Each
-// ejection is longer than the ejection before (as in Envoy's outlier detection by consecutive local-origin failures and consecutive gateway
-// failures). Times are milliseconds of a monotonic clock.
+// ejection is longer than the ejection before, up to `MAX_EJECTION_MS` (as in Envoy's outlier detection by consecutive local-origin
+// failures and consecutive gateway failures). Times are milliseconds of a monotonic clock.
 
 export interface EjectionState {
   /** Failed attempts to connect since the last successful attempt. */

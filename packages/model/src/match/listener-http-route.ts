@@ -14,7 +14,7 @@ export interface RouteOfRequest {
 
 /** The destination of requests of an HTTP route. All requests share one object per destination. */
 export interface RouteTarget {
-  /** The longest time for a request, besides that of the Service; undefined for no limit. */
+  /** The longest time for a request, in addition to the timeout of the Service; undefined for no limit. */
   readonly timeoutMs: number | undefined;
   /** A cache for the worker, which stores the upstream of the route here. */
   cached: object | undefined;

@@ -204,8 +204,8 @@ export interface HostRequest {
 }
 
 /**
- * Returns why a Service cannot replace its hosts and claims on shared ports by the requested ones; undefined if it can. A Service replaces
- * all of its hosts and claims or none. Placement looks for conflicts on ports that the Service does not have yet.
+ * Returns why a Service cannot replace its hosts and claims on shared ports by the requested hosts and claims; undefined if it can. A
+ * Service replaces all of its hosts and claims or none. Placement looks for conflicts on ports that the Service does not have yet.
  */
 export function hostRefusalFor(
   service: ServiceObject,
