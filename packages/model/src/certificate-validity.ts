@@ -1,7 +1,7 @@
 import type { CertificatePair, CertificateValidity, SecretObject } from './snapshot.ts';
 
 const DAY_MS = 86_400_000;
-/** How long before its end a certificate counts as expiring. Two weeks are enough to renew by hand; automatic renewal happens earlier. */
+/** A certificate counts as expiring so long before its end. Two weeks are enough to renew by hand; automatic renewal happens earlier. */
 const EXPIRY_NOTICE_MS = 14 * DAY_MS;
 /** A short-lived certificate counts as expiring in the last fifth of its validity. */
 const EXPIRY_NOTICE_SHARE = 1 / 5;

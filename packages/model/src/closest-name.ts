@@ -1,6 +1,6 @@
-/** A longer text is never taken for a misspelled name, because the comparison takes quadratic time. */
+/** A longer text never counts as a misspelled name, because the comparison takes quadratic time. */
 const MAX_NAME_LENGTH = 100;
-/** A shorter text is part of too many names to stand for one of them. */
+/** The minimum length of a text that may stand for a name that contains the text. A shorter text is part of too many names. */
 const MIN_PART_LENGTH = 5;
 
 /**

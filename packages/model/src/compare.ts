@@ -46,7 +46,7 @@ export interface ListDiff<T> {
 }
 
 /**
- * Returns the items that only one of two lists holds. Compares items by identity, because sources keep the object of an unchanged item.
+ * Returns the items that only one of two lists contains. Compares items by identity, because sources keep the object of an unchanged item.
  * Skips the common prefix and suffix first, because lists mostly differ in a few neighbouring items.
  */
 export function diffLists<T>(before: readonly T[], after: readonly T[]): ListDiff<T> {

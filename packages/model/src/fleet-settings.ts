@@ -32,7 +32,7 @@ export type SecretAccess =
 
 /**
  * Which endpoint addresses are accepted. `files`: all addresses in the manifest files. `pods`: only addresses of pods in the Service's
- * namespace.
+ * namespace, and addresses that the tenant policy allows (`allowedEndpointCIDRs`).
  */
 export type EndpointTrust =
   | { readonly kind: 'files' }

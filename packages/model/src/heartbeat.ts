@@ -24,7 +24,7 @@ function isCount(value: unknown): boolean {
 /** The state that each proxy process reports once a second. */
 export interface Heartbeat {
   readonly node: string;
-  /** The incarnation: the number of starts of a proxy on this node. */
+  /** The number of the incarnation. Each start of a proxy on this node gets a higher number (see `HeartbeatStore.beginIncarnation`). */
   readonly life: number;
   readonly version: string;
   /** Milliseconds since the epoch, from the proxy's clock. */

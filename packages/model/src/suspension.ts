@@ -71,8 +71,8 @@ export function isTargetOf(target: SuspensionTarget, subject: SuspensionSubject)
 }
 
 /**
- * Returns the suspensions of a snapshot in the form that proxies apply, sorted by UID. `originOf` returns where the
- * object with a UID is stored, which is where an operator can delete it.
+ * Returns the suspensions of a snapshot in the form that proxies apply, sorted by UID. `originOf` returns where the object with a UID is
+ * stored, and therefore where an operator can delete the object.
  */
 export function suspensionsFor(snapshot: Snapshot, originOf: (uid: string) => SuspensionOrigin): Suspension[] {
   return snapshot.suspensions
@@ -120,8 +120,8 @@ export const MADE_BY_ANNOTATION = 'weir.dev/made-by';
 const MAX_MADE_BY_LENGTH = 128;
 
 /**
- * Returns who made a Suspension object: the user in its annotation, else the field manager that wrote its spec, which is the program and
- * not the user; null if neither is known. Users with the right to write Suspensions can write both, so neither is proof.
+ * Returns who made a Suspension object: the user in its annotation, or else the field manager that wrote its spec, which names a program
+ * and not a user; null if neither is known. Neither is proof, because users who may write Suspensions can write both.
  */
 export function madeByOf(annotation: string | undefined, fieldManager: string | undefined): string | null {
   if (annotation !== undefined && annotation !== '') return annotation.slice(0, MAX_MADE_BY_LENGTH);

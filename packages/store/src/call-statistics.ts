@@ -1,7 +1,7 @@
 import type { HistogramSample, Sample } from '@weir/runtime';
 import type { StoreErrorCode } from './errors.ts';
 
-/** Upper bounds of the buckets. A call fails after 2 s. */
+/** The upper bounds of the buckets of the histogram. A call fails after 2 s. */
 export const CALL_BUCKETS_SECONDS: readonly number[] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2];
 
 const ERROR_CODES = ['AWAY', 'REFUSED'] as const satisfies readonly StoreErrorCode[];

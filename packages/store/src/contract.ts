@@ -143,8 +143,8 @@ export interface HeartbeatStore {
    */
   beginIncarnation(node: string, atLeast: number): Promise<number>;
   /**
-   * Stores a heartbeat for `HEARTBEAT_TTL_MS`. If a failover has lost the number of the incarnation, later incarnations of the node again
-   * get higher numbers.
+   * Stores a heartbeat for `HEARTBEAT_TTL_MS`. Also restores the number of the incarnation if a failover has lost the number, so that later
+   * incarnations of the node get higher numbers.
    */
   record(heartbeat: Heartbeat): Promise<void>;
   /** Removes the heartbeat of an incarnation at once. A proxy calls this method at the end of a drain. */
@@ -245,8 +245,8 @@ export interface SuspensionState {
  * - keeps its last share for as long as the store is unreachable.
  *
  * The members' use then never exceeds the limit, whatever calls are lost, late or repeated, and even if the store loses its data. There
- * are two exceptions: a member that the store does not hear from after the loss of its data, and a member that lives although it was
- * released or `MAX_LEASE_SILENCE_MS` has passed.
+ * are two exceptions: a member that does not reach the store after the store lost its data, and a member that lives although its shares
+ * were released or have expired (`MAX_LEASE_SILENCE_MS`).
  */
 export interface LeaseStore {
   /**
@@ -254,11 +254,11 @@ export interface LeaseStore {
    * FORBIDDEN if the user of the store has no right to leases.
    */
   exchange(exchange: LeaseExchange): Promise<readonly LeaseGrant[]>;
-  /** Returns the shares of a member that has ended, or that ends and has stopped using its shares. */
+  /** Frees the shares of a member that has ended, or that is about to end and has stopped using its shares. */
   release(node: string, life: number): Promise<void>;
   /** Records that a member lives although the store may not hear from it, so that the member keeps its shares. */
   keep(node: string, life: number): Promise<void>;
-  /** Returns all members that have not been released, in no particular order. */
+  /** Returns all members that have not been released and have not expired, in no particular order. */
   members(): Promise<readonly Incarnation[]>;
   /**
    * Returns the number of open connections of a tenant or Service with a limit of `connections`, as all members have last reported them as

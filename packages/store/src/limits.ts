@@ -17,7 +17,7 @@ export const DEFAULT_KEPT_BYTES: number = 32 * 1024 * 1024;
 /** How long a heartbeat is valid. A proxy whose last heartbeat is older counts as gone. */
 export const HEARTBEAT_TTL_MS = 3_000;
 
-/** How long a Service must be gone before its rows in the ledger are added to the row of other Services. */
+/** How long a Service must be gone before its rows in the ledger are added to the row `OTHER_SERVICES_NAME`. */
 export const GONE_SERVICE_TTL_MS: number = 7 * 24 * 3_600_000;
 
 /**
@@ -26,7 +26,10 @@ export const GONE_SERVICE_TTL_MS: number = 7 * 24 * 3_600_000;
  */
 export const GONE_NODE_TTL_MS: number = 30 * 24 * 3_600_000;
 
-/** Returns the highest number that an incarnation of such a node can have at `now`: numbers are at most the clock in seconds. */
+/**
+ * Returns the highest incarnation number that a node can have if it has been gone for `GONE_NODE_TTL_MS` at `now` (milliseconds since the
+ * Unix epoch), because a number is at most the clock in seconds.
+ */
 export function goneNodeFloor(now: number): number {
   return Math.floor((now - GONE_NODE_TTL_MS) / 1_000);
 }
@@ -34,8 +37,8 @@ export function goneNodeFloor(now: number): number {
 /** How many leases a member may exchange in one call. A larger call would delay the calls of other processes in Redis. */
 export const MAX_LEASES_PER_EXCHANGE = 200;
 /**
- * How long no share is raised after the store was empty or heard from no member for `MAX_LEASE_GAP_MS`, so that each member first reports
- * what it holds. A member that has just reconnected asks for no higher share for the same time.
+ * The period of registration: how long no share is raised after the store was empty or heard from no member for `MAX_LEASE_GAP_MS`, so that
+ * each member first reports what the member holds. A member that has just reconnected requests no higher share for the same time.
  */
 export const LEASE_REGISTRATION_MS = 3_000;
 /** If no member has called for this time, the store itself was away, and the silence of a member says nothing about the member. */

@@ -1,4 +1,4 @@
-// The part of the contract between the processes that is about usage.
+// The part of the store contract that is about usage.
 import type { Counters, SeriesLength, UsagePeriod, UsageReport, UsageRow } from '@weir/model/data-plane';
 import type { PeriodLength } from './usage-periods.ts';
 
@@ -37,15 +37,16 @@ export interface UsageStore {
    */
   seed(seed: UsageSeed): Promise<'seeded' | 'already'>;
   /**
-   * Adds the usage of every Service that has been gone for `GONE_SERVICE_TTL_MS` to the row of other Services of its namespace and tenant,
-   * in each period, and forgets the Service. The totals of the tenant do not change. `existing` has the uids of all Services that
-   * exist; `now` is in milliseconds since the Unix epoch. A Service counts as gone since the first call without its uid.
+   * Adds the usage of every Service that has been gone for `GONE_SERVICE_TTL_MS` to the row of its namespace and tenant that has the name
+   * `OTHER_SERVICES_NAME`, in each period, and forgets the Service. The totals of the tenant do not change. `existing` has the uids of all
+   * Services that exist; `now` is in milliseconds since the Unix epoch. A Service counts as gone since the first call without its uid.
    */
   foldGoneServices(existing: ReadonlySet<string>, now: number): Promise<void>;
   /**
-   * Forgets the incarnations of every node that has been gone for `GONE_NODE_TTL_MS`, and their bases. Refuses reports of incarnations
-   * that began before, unless their node was not forgotten. `existing` has the names of all nodes that exist or have a proxy. A node counts
-   * as gone since the first call without its name. `now` is in milliseconds since the Unix epoch.
+   * Forgets the incarnations of every node that has been gone for `GONE_NODE_TTL_MS`, and their bases. Afterwards, the ledger refuses
+   * reports of an unknown node's incarnations that began more than `GONE_NODE_TTL_MS` before the call. `existing` has the names of all
+   * nodes that exist or have a proxy. A node counts as gone since the first call without its name. `now` is in milliseconds since the Unix
+   * epoch.
    */
   foldGoneNodes(existing: ReadonlySet<string>, now: number): Promise<void>;
   /** Returns the incarnations that have sent a full report since the ledger was opened, and are not folded. */
@@ -56,7 +57,7 @@ export interface UsageStore {
 
 export interface SeriesQuery {
   readonly tenant: string;
-  /** The uid of a Service, or the uid of other Services. If undefined, the points have the usage of the whole tenant. */
+  /** The uid of a Service, or an `otherServicesUid`. If undefined, the points have the usage of the whole tenant. */
   readonly service?: string | undefined;
   readonly length: SeriesLength;
   /** The points that begin at or after `from` and before `until`, in whole minutes since the Unix epoch. */

@@ -148,7 +148,7 @@ test('rules of a budget report its use, throttle the tenant until the month ends
   const explained = (await fleet.weir('explain', 'shop/web')).stdout;
   assert.match(
     explained,
-    /OverLimit\): rule "slow" of TenantPolicy "shops" throttles: inBitsPerSecond and outBitsPerSecond of tenant "shop" are limited to 400 kbit\/s until \d{4}-\d\d-01T00:00:00Z, because of 9\d\d kB in this month, above 800 kB/,
+    /OverLimit\): rule "slow" of TenantPolicy "shops" throttles: inBitsPerSecond and outBitsPerSecond of tenant "shop" are limited to 400 kbit\/s until \d{4}-\d\d-01T00:00:00Z, because of 9\d\d kB this month, above 800 kB/,
   );
   assert.match(explained, /tenant "shop" has used at least 800000 bytes \(80 %\) .* the count starts again at \d{4}-/);
   assert.deepEqual(await bandwidths(), [400_000, 400_000]);
@@ -159,9 +159,9 @@ test('rules of a budget report its use, throttle the tenant until the month ends
   assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
   assert.equal(await isServed(port), false);
   const { json } = await fleet.weir('get', 'suspensions', '-o', 'json');
-  assert.match(json.items[0].rule, /^stop: 1\.2\d MB in this month, above 1\.2 MB$/);
+  assert.match(json.items[0].rule, /^stop: 1\.2\d MB this month, above 1\.2 MB$/);
   assert.match(
     (await fleet.weir('explain', 'shop/web')).stdout,
-    /rule "stop" of TenantPolicy "shops" suspends tenant "shop" until \S+Z, because of 1\.2\d MB in this month/,
+    /rule "stop" of TenantPolicy "shops" suspends tenant "shop" until \S+Z, because of 1\.2\d MB this month/,
   );
 });

@@ -7,8 +7,8 @@ import { readTenantPolicySpec, unusedFieldProblems } from '../parse/tenant-polic
 
 /**
  * Reads the default policy from a YAML or JSON file. The default policy applies to namespaces that no TenantPolicy selects. The file
- * holds either the `spec` of a TenantPolicy or a complete TenantPolicy. If `path` is undefined, returns a policy whose only limit is the default of `tableBytes`.
- * Throws a `UsageError` that lists all mistakes.
+ * contains either the `spec` of a TenantPolicy or a complete TenantPolicy. If `path` is undefined, returns a policy whose only limit is
+ * the default of `tableBytes`. Throws a `UsageError` that lists all mistakes.
  */
 export function loadDefaultPolicy(path: string | undefined): DefaultPolicy {
   return path === undefined ? { policy: DEFAULT_POLICY, problems: [] } : parseDefaultPolicy(path, readText(path));

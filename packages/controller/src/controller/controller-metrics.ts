@@ -1,5 +1,5 @@
-// The Prometheus metrics of a controller. The number of series is bounded, because no label contains the name of an object or a path. Only
-// the metrics of tenants have the name of the tenant, and each registry limits the number of series of a metric.
+// The Prometheus metrics of a controller. The number of series is bounded: no label contains a path or the name of an object, except the
+// names of tenants and rules, and each registry limits the number of series of a metric.
 import {
   entriesOf,
   type RoutingTable,

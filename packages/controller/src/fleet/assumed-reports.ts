@@ -138,8 +138,8 @@ export class LastListenerErrors {
 }
 
 /**
- * Returns a heartbeat with the failed listeners; undefined if no listener failed. Uses the highest possible incarnation number, because of
- * two reports that a listener failed, the report with the lower number counts. So a real report takes precedence.
+ * Returns a heartbeat with the failed listeners; undefined if no listener failed. Uses the highest possible incarnation number: if two
+ * reports say that a listener failed, the report with the lower number counts, so that a real report takes precedence.
  */
 function errorsIn(heartbeat: Heartbeat): Heartbeat | undefined {
   const listeners = heartbeat.listeners.filter(({ error }) => error !== null);

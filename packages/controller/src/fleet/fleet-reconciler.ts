@@ -181,7 +181,7 @@ export class FleetReconciler {
       if (this.#loggedUnknownVersions.has(key)) continue;
       this.#log.warn(
         { node, life, version, reason: unreadable },
-        'failed to decode the heartbeat of a proxy of another version; assuming its listeners are open',
+        'failed to decode the heartbeat of a proxy of another version; assuming that its published listeners are open',
       );
     }
     this.#loggedUnknownVersions = present;

@@ -1,5 +1,5 @@
-// Returns the shares of limits of proxies that have ended without a goodbye. A proxy that lives but has lost Redis keeps
-// its shares, because its clients still use them.
+// Releases the shares of limits of proxies that have ended without releasing them. A proxy that lives but has lost Redis
+// keeps its shares, because its clients still use them.
 import { connect } from 'node:net';
 import type { AdminAddress, Heartbeat } from '@weir/model';
 import { type Clock, isLoopback, type Logger, Loop } from '@weir/runtime';
@@ -9,7 +9,7 @@ import { logLoopFailure } from '../controller/reconcile-loop.ts';
 const REAP_LOOP = { gapMs: 500, resyncMs: Number.POSITIVE_INFINITY, retryMs: [1_000, 5_000] } as const;
 const PROBE_TIMEOUT_MS = 300;
 const PROBES = 2;
-/** A server on these addresses is not reached at the address that the proxy reports. */
+/** The addresses that stand for all interfaces. The controller cannot connect to a proxy at such an address. */
 const ANY_ADDRESSES: readonly string[] = ['0.0.0.0', '::'];
 
 export interface LeaseReaperOptions {
@@ -21,10 +21,10 @@ export interface LeaseReaperOptions {
 }
 
 /**
- * Decides which members of the leases have ended: a member without a heartbeat whose admin server, at the address of its
- * last heartbeat, accepts no connection. If the address is not known, if it is a loopback address, or if another
- * incarnation of the node is alive, which may have the same address, the reaper decides nothing. The store then takes the
- * shares back after `MAX_LEASE_SILENCE_MS`, or the other incarnation releases them when it starts.
+ * Decides which members of the leases have ended: a member without a heartbeat has ended if its admin server accepts no
+ * connection at the address of its last heartbeat. The reaper decides nothing if the address is unknown, a wildcard or a
+ * loopback address, or if another incarnation of the node is alive, which may have the same address. The shares then
+ * expire after `MAX_LEASE_SILENCE_MS`, or the other incarnation releases them when it starts.
  */
 export class LeaseReaper {
   readonly #options: LeaseReaperOptions;
@@ -39,7 +39,7 @@ export class LeaseReaper {
       ...REAP_LOOP,
       clock,
       run: () => this.#reap(),
-      onError: logLoopFailure(log, 'failed to return the shares of ended proxies; retrying'),
+      onError: logLoopFailure(log, 'failed to release the shares of ended proxies; retrying'),
     });
   }
 

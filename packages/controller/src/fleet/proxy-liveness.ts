@@ -5,7 +5,7 @@ import type { Heartbeat, NodeUnreachability } from '@weir/model';
  * report late.
  */
 export const GRACE_PERIOD_MS = 10_000;
-/** The most time that counts for one read of the heartbeats, because the store may have been unreachable between two reads. */
+/** The most time by which one read increases `missingMs`, because the store may have been unreachable between two reads. */
 const MAX_READ_INTERVAL_MS = 1_000;
 
 interface ProxyState {
@@ -18,7 +18,7 @@ interface ProxyState {
  * Decides which proxies are alive. The store drops a heartbeat after 3 s. A missing heartbeat does not count during a grace period. A
  * grace period also begins each time that the store is reachable again, but a heartbeat that was missing while the store was reachable
  * for `GRACE_PERIOD_MS` altogether counts in any case. Otherwise a store that is unreachable for a moment every few seconds would keep
- * dead proxies alive for ever. Times are milliseconds of the monotonic clock.
+ * dead proxies alive forever. Times are milliseconds of the monotonic clock.
  */
 export class ProxyLiveness {
   readonly #stateByIncarnation = new Map<string, ProxyState>();

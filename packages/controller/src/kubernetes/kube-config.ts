@@ -43,7 +43,7 @@ export function loadKubeConfig(path?: string, setBy = 'KUBECONFIG'): KubeConfig 
   }
   if (cluster.caFile !== undefined && !existsSync(cluster.caFile)) {
     throw new UsageError(
-      `${configName}: the certificate ${cluster.caFile} of cluster "${cluster.name}" does not exist`,
+      `${configName}: the certificate ${cluster.caFile} of cluster "${cluster.name}" does not exist; correct certificate-authority`,
     );
   }
   return config;

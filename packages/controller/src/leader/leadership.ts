@@ -5,7 +5,7 @@ import type { KubeApi } from '../kubernetes/kube-api.ts';
 // This file defines the contract of leadership, the writes that only the leader may make, and the start of a term.
 
 /**
- * Reports whether this controller leads. To write the table, a leader also needs a valid fencing token, because the store checks the
+ * Reports whether this controller leads. To write the table, a leader also needs a valid leader token, because the store checks the
  * token.
  */
 export interface Leadership {
@@ -28,8 +28,8 @@ export const ALWAYS_LEADER: Leadership = Object.freeze({
 });
 
 // A process may be stopped between its check of leadership and its write, and lose leadership while it is stopped. Therefore leadership is
-// checked a second time, in the iteration of the event loop that sends the write. The table is also protected by the fencing token, and a
-// status write by the version of its object. Events, TenantUsages, suspensions and the claim of the fencing token have no other protection.
+// checked a second time, in the iteration of the event loop that sends the write. The table is also protected by the leader token, and a
+// status write by the version of its object. Events, TenantUsages, suspensions and the claim of the leader token have no other protection.
 type LeaderState = Pick<Leadership, 'isLeader'>;
 
 /**

@@ -118,8 +118,8 @@ interface RawObject {
 
 /**
  * Returns the time of the pod's or Service's change that caused this version of the EndpointSlice, in milliseconds since the epoch
- * with a resolution of one second. Returns undefined if the slice has no such annotation, because Kubernetes removes the annotation
- * when a later write has another cause.
+ * with a resolution of one second. Returns undefined if Kubernetes' own controller does not manage the slice, or if the slice has no
+ * such annotation: Kubernetes removes the annotation when a later write has another cause.
  */
 export function changeTriggerTimeOf(raw: unknown): number | undefined {
   const { metadata } = raw as RawObject;

@@ -115,7 +115,7 @@ export class Fields {
     return Object.fromEntries(entries);
   }
 
-  /** Notes a mistake for each unknown field. Otherwise it would look as if Weir honoured the field. */
+  /** Notes a mistake for each unknown field, because the user would otherwise believe that Weir honours the field. */
   refuseUnknown(known: readonly string[]): void {
     for (const name of this.names()) {
       if (known.includes(name)) continue;

@@ -46,8 +46,8 @@ export function parseService(raw: unknown, { statusManager }: ServiceOptions = {
 }
 
 /**
- * Returns the new version of a Service with the source ranges and annotations of the previous version, if these are equal. The settings of
- * 10,000 source ranges are then not parsed again when only the status of the Service has changed.
+ * Returns the new version of a Service. Reuses the source ranges and annotations of the previous version if they are equal, so that 10,000
+ * source ranges are not parsed again when only the status of the Service has changed.
  */
 export function reuseUnchangedParts(service: ServiceObject, previous: ServiceObject): ServiceObject {
   return Object.freeze({

@@ -29,7 +29,7 @@ import type { RuleNotice, RuleReporter } from './rule-events.ts';
 import { suspensionFor, suspensionNameFor } from './rule-suspension.ts';
 import { readTenants, type TenantReading } from './tenant-readings.ts';
 
-/** The interval between two samples. The rates are means over 15 s, and an operator does not wait long for the effect of a changed rule. */
+/** Samples the rates every 5 s, so that a rate is a mean over 15 s (see `nextRateWindow`), and a changed rule takes effect soon. */
 const RULE_LOOP = { gapMs: 1_000, resyncMs: 5_000, retryMs: [1_000, 5_000] } as const;
 
 export function createRuleLoop(
@@ -74,7 +74,7 @@ interface RuleWithState {
   readonly state: RuleState;
 }
 
-/** A Suspension that is missing in so many rounds in a row counts as ended by a user. In fewer rounds, a failover may have lost it. */
+/** If a Suspension is missing in so many rounds in a row, a user has ended it. In fewer rounds, a failover may have lost it. */
 const MAX_MISSING_ROUNDS = 2;
 
 /** Evaluates the rules of all tenants, suspends tenants, and provides the records with which the table throttles tenants. */

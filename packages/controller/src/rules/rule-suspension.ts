@@ -20,8 +20,8 @@ export function suspensionFor(record: RuleRecord, tenant: Tenant): Suspension {
 }
 
 /**
- * Returns the name of the Suspension of a rule. Object names have lower-case letters only, so other names of tenants get a hash. Names that
- * end like a hash get one too, so that no tenant can take the name of another tenant's Suspension.
+ * Returns the name of the Suspension of a rule. The name of a tenant that cannot be part of an object's name is changed and gets a hash. A
+ * name that ends like a hash gets a hash too, so that no tenant can take the name of another tenant's Suspension.
  */
 export function suspensionNameFor(tenant: string, rule: string): string {
   const isName = /^[a-z0-9-]+$/.test(tenant) && !/-[0-9a-f]{10}$/.test(tenant);

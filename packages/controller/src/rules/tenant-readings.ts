@@ -52,7 +52,7 @@ export async function readTenants(
     const query = { tenant: name, length: 'minute', from: minute - 1, until: minute + 1 } as const;
     const [rows, points] = await Promise.all([
       needsMonth ? store.usage.rows(monthOf(clock.now()), name) : [],
-      // The series of the tenant, because the points of all of its Services would be a long answer every few seconds.
+      // Reads the series of the tenant, because the rows of all its Services would be a long answer every few seconds.
       needsRates ? store.usage.series(query) : [],
     ]);
     const counters = new Map(points.map((point) => [point.minute, point.counters]));

@@ -1,5 +1,5 @@
-// Derives TenantPolicies from the published table while policies cannot be read. With the derived policies, tenants keep their limits
-// and what they use, and get nothing more. Without any policies, tenants would have no limits, and Services would keep the
+// Derives TenantPolicies from the published table while policies cannot be read. With the derived policies, tenants keep their limits,
+// ports, hosts and endpoints, and get no others. Without any policies, tenants would have no limits, and Services would keep the
 // allocations that they get in that time.
 import {
   DEFAULT_POOL,
@@ -59,7 +59,7 @@ export function fallbackPolicies(table: TenantsInTable): TenantPolicyObject[] {
   return [...policies, ...disputes];
 }
 
-/** Returns the rule of a record, so that what the rule does goes on. */
+/** Returns a rule that matches the record, so that the action of the record continues. */
 function ruleOf({ rule, metric, above, forMs, action, throttleTo }: RuleRecord): Rule {
   return { name: rule, metric, above, forMs, action, throttleTo: throttleTo ?? null, durationMs: null };
 }

@@ -26,7 +26,7 @@ interface Overwrites {
 
 /**
  * Counts how often other controllers overwrite the status that this controller has written, and decides when to write the status again.
- * Without this class, two controllers that serve the same Service would overwrite each other's status for ever. Times are milliseconds of
+ * Without this class, two controllers that serve the same Service would overwrite each other's status forever. Times are milliseconds of
  * the monotonic clock.
  */
 export class StatusDisputes {
@@ -70,8 +70,8 @@ export class StatusDisputes {
   }
 
   /**
-   * Says what may be written now. `conditions`: the addresses are left to the other controller, and the conditions may be written because
-   * the view has changed.
+   * Returns what may be written now. `conditions`: only the conditions, because the view has changed; the addresses of the other controller
+   * stay.
    */
   permittedWrite(uid: string, view: ServiceView, now: number): 'status' | 'conditions' | 'nothing' {
     const { dispute } = this.#overwritesByUid.get(uid) ?? {};
@@ -86,7 +86,7 @@ export class StatusDisputes {
   }
 }
 
-/** Returns the dispute after an overwrite. The first write of a dispute is due at once, because it tells the reader of the dispute. */
+/** Returns the dispute after an overwrite. The first write of a dispute is due at once, because the written status names the dispute. */
 function disputeAfter(times: readonly number[], before: Overwrites['dispute']): Overwrites['dispute'] {
   const now = times.at(-1) ?? 0;
   if (before !== undefined) {

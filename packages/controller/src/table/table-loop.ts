@@ -107,7 +107,7 @@ export class TableLoop implements ReconcileLoop {
       if (outcome !== 'not-leader' && outcome !== 'wiped') return;
       await leader.recheck();
       if (leader.isLeader && attempt > 1) {
-        throw new Error('another controller writes to the same fleet of the same store');
+        throw new Error('another controller writes to this fleet in this store; use another WEIR_FLEET or Redis');
       }
       // Ends the term, because the other leader may have decided from newer objects than this controller has read.
       if (outcome === 'not-leader') this.#options.loseLeadership();
@@ -158,8 +158,8 @@ export class TableLoop implements ReconcileLoop {
   }
 
   /**
-   * Returns the snapshot of the source, with the parts that the source does not have: settings, unreachable nodes, what rules do, and
-   * which certificates are valid now.
+   * Returns the snapshot of the source, with the parts that the source does not have: settings, unreachable nodes, records of rules, and
+   * the validity of certificates.
    */
   #readSnapshot(): PartialSnapshot {
     const { source, settings } = this.#context;
@@ -179,14 +179,14 @@ export class TableLoop implements ReconcileLoop {
 
 export interface CertificateValidityOptions {
   readonly clock: Clock;
-  /** Called when a certificate of the last call of `validityOf` has become valid or has expired. */
+  /** Called when the validity of a certificate of the last call of `validityOf` has changed. */
   readonly onValidityChange: () => void;
 }
 
 /** The longest time between two checks of the validity. Timers do not notice when the wall clock is set. */
 const MAX_TIMER_MS = 3_600_000;
 
-/** Computes which certificates are valid now, and reports when a certificate becomes valid or expires. */
+/** Computes the validity of certificates now, and reports when a certificate becomes valid, counts as expiring, or expires. */
 export class CertificateValidityTracker {
   readonly #clock: Clock;
   readonly #onValidityChange: () => void;
@@ -194,7 +194,7 @@ export class CertificateValidityTracker {
   #validity: ReadonlyMap<string, CertificateValidity> = new Map();
   /** When `#validity` was computed, in milliseconds since the epoch. */
   #computedAt = 0;
-  /** When the next certificate becomes valid or expires, in milliseconds since the epoch. */
+  /** When the validity of a certificate changes next, in milliseconds since the epoch. */
   #nextChangeAt = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
 
@@ -203,7 +203,7 @@ export class CertificateValidityTracker {
     this.#onValidityChange = onValidityChange;
   }
 
-  /** Returns the map for `Snapshot.validity`. The map is the same object until a certificate becomes valid or expires. */
+  /** Returns the map for `Snapshot.validity`. The map is the same object until the validity of a certificate changes. */
   validityOf(secrets: readonly SecretObject[]): ReadonlyMap<string, CertificateValidity> {
     if (secrets !== this.#secrets || !this.#isCurrent()) this.#compute(secrets);
     return this.#validity;

@@ -131,7 +131,7 @@ function totalsFor({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<stri
 }
 
 /**
- * Returns the contents of the ledger as recorded in the usages. The totals of a namespace match its incarnations, because one read of the
+ * Returns the contents of the ledger that the usages have recorded. The months of a namespace match its bases, because one read of the
  * ledger returned both.
  */
 export function seedFor(usages: readonly TenantUsage[]): UsageSeed {

@@ -17,8 +17,8 @@ export interface TrustedUsage {
 }
 
 /**
- * Returns the usages without the rows and bases that their namespace cannot have: of a tenant to which the namespace does not belong, or of
- * a Service of another namespace. Usage of a former tenant of the namespace is refused, too, because it looks like forged usage.
+ * Returns the usages without rows and bases of a tenant to which the namespace does not belong, or of a Service of another namespace. Usage
+ * of a former tenant of the namespace is refused, too, because it looks like forged usage.
  */
 export function trustedUsage(usages: readonly TenantUsage[], { tenantOf, namespaceOf }: UsageOwnership): TrustedUsage {
   const refusedByNamespace = new Map<string, number>();

@@ -52,7 +52,7 @@ export interface UsageReconcilerOptions {
   readonly leases: Pick<LeaseStore, 'openConnections'>;
   readonly heartbeats: Pick<HeartbeatStore, 'list'>;
   readonly archive?: UsageArchive | undefined;
-  /** Returns a function that returns the tenant to which a namespace belongs now. Called before archived usage is used. */
+  /** Returns a function that finds the present tenant of a namespace. Called before the ledger is seeded with archived usage. */
   readonly readTenants: () => UsageOwnership['tenantOf'];
   readonly clock: Clock;
   readonly log: Logger;
@@ -73,7 +73,7 @@ const MAX_REPORT_WAIT_MS = 60_000;
 /** The shortest time between two rounds that write TenantUsages for new namespaces, because each round exports the complete ledger. */
 const NEW_NAMESPACE_INTERVAL_MS = 10_000;
 
-/** The shortest time between two rounds that fold what is gone, because each round reads the Services of all tenants and months. */
+/** The shortest time between two folds of Services and nodes that are gone, because a fold reads the Services of all tenants and months. */
 const FOLD_GONE_INTERVAL_MS = 3_600_000;
 
 /** Seeds the ledger of a new or wiped store with the archived usage, and writes the usage of the ledger to the archive. */
@@ -284,8 +284,9 @@ const MIN_SERVED_MS = 24 * 3_600_000;
 
 /**
  * Returns at most one element per node: the incarnation just before the node's oldest live incarnation. The returned incarnation and all
- * earlier ones can be folded. A node is left out until all its live incarnations have run for a day. A node is also left out while the
- * heartbeat of one of its proxies cannot be decoded, because the start of that proxy is unknown. `now` is in milliseconds since the epoch.
+ * earlier incarnations can be folded. A node is left out until all its live incarnations have run for a day. A node is also left out while
+ * the heartbeat of one of its proxies cannot be decoded, because the start of that proxy is unknown. `now` is in milliseconds since the
+ * epoch.
  */
 export function foldableIncarnations(heartbeats: readonly Heartbeat[], now: number): Incarnation[] {
   const byNode = Map.groupBy(heartbeats, ({ node }) => node);

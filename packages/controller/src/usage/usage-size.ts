@@ -14,14 +14,14 @@ import type { IncarnationUsage, ServiceUsageEntry, TenantUsage, TenantUsageStatu
 
 /** The maximum size of a TenantUsage in bytes of JSON. etcd refuses objects of 1.5 MiB. */
 export const MAX_TENANT_USAGE_BYTES: number = 256 * 1024;
-/** Reserved for metadata, the tenant's total, and rows and bases that are shared. */
+/** Reserved for metadata, the tenant's total, and shared rows and bases. */
 const RESERVED_BYTES = 32 * 1024;
 const MAX_ROW_BYTES = 96 * 1024;
 
 /**
- * Returns the usage with at most `MAX_TENANT_USAGE_BYTES`. Keeps the rows of the Services with the most bytes. Of the bases, keeps those of
- * Services that do not exist first, because a proxy may never report these Services again, and a shared base would then keep their part.
- * `existing` has the uids of all Services that exist.
+ * Returns the usage with at most `MAX_TENANT_USAGE_BYTES`. Keeps the rows of the Services with the most bytes. Keeps the bases of
+ * deleted Services before other bases, because a proxy may never report these Services again, and a shared base would then be
+ * subtracted from the usage of other Services. `existing` has the uids of all Services that exist.
  */
 export function limitSize({ namespace, status }: TenantUsage, existing: ReadonlySet<string>): TenantUsage {
   const limited: TenantUsage = { namespace, status };

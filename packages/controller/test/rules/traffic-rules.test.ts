@@ -34,7 +34,7 @@ describe('a rule of trafficPerMonth', () => {
     assert.equal(notes().length, 1);
     assert.match(
       notes()[0] ?? '',
-      /^rule "budget" of TenantPolicy "shops": tenant "shop" has 1\.0\d MB in this month, above 1 MB; action Throttle or Suspend would begin now$/,
+      /^rule "budget" of TenantPolicy "shops": tenant "shop" has 1\.0\d MB this month, above 1 MB; action Throttle or Suspend would begin now$/,
     );
     assert.deepEqual(
       [(await fleet.tenant())?.limits, await fleet.suspensions()],
@@ -52,7 +52,7 @@ describe('a rule of trafficPerMonth', () => {
     assert.deepEqual((await fleet.tenant())?.limits, { inBitsPerSecond: 40_000, outBitsPerSecond: 40_000 });
     assert.match(
       fleet.condition('Degraded') ?? '',
-      /rule "budget" of TenantPolicy "shops" throttles: inBitsPerSecond and outBitsPerSecond of tenant "shop" are limited to 40 kbit\/s until 2026-07-01T00:00:00Z, because of 1\.0\d MB in this month, above 1 MB/,
+      /rule "budget" of TenantPolicy "shops" throttles: inBitsPerSecond and outBitsPerSecond of tenant "shop" are limited to 40 kbit\/s until 2026-07-01T00:00:00Z, because of 1\.0\d MB this month, above 1 MB/,
     );
     await fleet.pass(420, IDLE);
     assert.equal(
@@ -74,10 +74,10 @@ describe('a rule of trafficPerMonth', () => {
     const fleet = await startRuleFleet(context, [SUSPEND], { clock: tenMinutesBeforeJuly() });
     await fleet.pass(150, LOAD);
     const [suspension] = await fleet.suspensions();
-    assert.match(suspension?.rule ?? '', /^budget: 1\.0\d MB in this month, above 1 MB$/);
+    assert.match(suspension?.rule ?? '', /^budget: 1\.0\d MB this month, above 1 MB$/);
     assert.match(
       fleet.condition('Suspended') ?? '',
-      /rule "budget" of TenantPolicy "shops" suspends tenant "shop" until 2026-06-30T23:5\d:\d\dZ, because of 1\.0\d MB in this month, above 1 MB/,
+      /rule "budget" of TenantPolicy "shops" suspends tenant "shop" until 2026-06-30T23:5\d:\d\dZ, because of 1\.0\d MB this month, above 1 MB/,
     );
     await fleet.pass(150, IDLE);
     await fleet.pass(150, LOAD);

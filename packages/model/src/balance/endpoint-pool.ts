@@ -38,7 +38,7 @@ export const EMPTY_POOL: EndpointPool = {
  * Builds the pool of `candidates`, to replace the pool `before`. Sets the tier of every endpoint in the two pools. The preferred endpoints
  * are the healthy endpoints of the zone, even if there is only one: with `trafficDistribution`, the owner of a Service must provide enough
  * endpoints in each zone. If the zone has no healthy endpoint, all healthy endpoints are preferred. The other healthy endpoints are the
- * fallback. If no endpoint is healthy, all endpoints count as healthy, because the health checks cannot tell then which endpoints work.
+ * fallback. If no endpoint is healthy, all endpoints count as healthy, because the health checks then do not show which endpoints work.
  */
 export function buildPool(
   before: EndpointPool,

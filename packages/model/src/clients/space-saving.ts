@@ -55,7 +55,7 @@ export class ClientSketch {
     return { total: this.#total, unlistedAtMost, clients: clients.sort(byEstimate) };
   }
 
-  /** Replaces the client with the smallest estimate. The true amount of the new client before is unknown, but at most this estimate. */
+  /** Replaces the client with the smallest estimate. The amount of the new client so far is unknown, but at most this estimate. */
   #replaceSmallest(client: string, amount: number): void {
     const index = this.#indexOfSmallest();
     const smallest = this.#estimates[index] as number;

@@ -1,6 +1,6 @@
 // Passive health: an endpoint is ejected for a while after several failed attempts to connect, or several failed answers, in a row. Each
-// ejection is longer than the ejection before (as in Envoy's outlier detection by consecutive local-origin failures and consecutive gateway
-// failures). Times are milliseconds of a monotonic clock.
+// ejection is longer than the ejection before, up to `MAX_EJECTION_MS` (as in Envoy's outlier detection by consecutive local-origin
+// failures and consecutive gateway failures). Times are milliseconds of a monotonic clock.
 
 export interface EjectionState {
   /** Failed attempts to connect since the last successful attempt. */
@@ -24,8 +24,8 @@ export const INITIAL_EJECTION_STATE: EjectionState = {
 /** The number of failed attempts to connect in a row after which an endpoint is ejected. */
 export const EJECTION_THRESHOLD_FAILURES = 3;
 /**
- * The number of HTTP requests in a row after which a worker reports the endpoint as failing, if none of them had a good answer: the answer
- * was 502, 503 or 504, or a new connection ended before the answer. The default of Envoy's `consecutive_gateway_failure`.
+ * The number of consecutive HTTP requests without a good answer after which a worker reports the endpoint as failing: the answer was 502,
+ * 503 or 504, or a new connection ended before the answer. The default of Envoy's `consecutive_gateway_failure`.
  */
 export const EJECTION_THRESHOLD_ANSWERS = 5;
 /** The length of the first ejection. The length of a later ejection is this time multiplied by the number of ejections. */

@@ -30,7 +30,7 @@ export interface PortHealthResult {
 
 /**
  * Decides at `now` (ms) which endpoints of a port are used:
- * 1. Uses the endpoints that pass their checks. If no endpoint passes, uses all endpoints, because the checks then do not tell which
+ * 1. Uses the endpoints that pass their checks. If no endpoint passes, uses all endpoints, because the checks then do not show which
  *    endpoint works.
  * 2. Leaves out ejected endpoints, but at most half of all endpoints, beginning with the earliest ejection. A fault that affects all
  *    endpoints (such as a fault of this node's network) must not eject all of them.

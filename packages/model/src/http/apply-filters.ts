@@ -1,4 +1,4 @@
-// What the filters of a route make of a request: texts in, texts out. The proxy writes the texts.
+// Applies the filters of a route to the texts of a request. The proxy writes the resulting texts.
 import { DEFAULT_HTTP_PORTS, type HttpScheme, type RequestTarget } from './request-target.ts';
 import type { HeaderFilter, HttpFilter, HttpMatch, PathReplacement, RedirectFilter, RewriteFilter } from './route.ts';
 

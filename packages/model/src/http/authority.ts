@@ -6,7 +6,7 @@ export interface Authority {
   readonly host: string;
   /** Undefined if the client named no port. */
   readonly port: number | undefined;
-  /** What is sent to the endpoint as Host. The same string as the input if nothing had to change. */
+  /** The value of the Host that the endpoint gets. The same string as the input if nothing had to change. */
   readonly text: string;
 }
 

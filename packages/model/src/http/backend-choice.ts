@@ -10,7 +10,7 @@ export function chooseBackend<B extends Pick<HttpBackend, 'weight'>>(
 ): B | undefined {
   let sum = 0;
   for (const { weight } of backends) sum += weight;
-  // Whole numbers, so that rounding never chooses a backend of weight 0: `ticket` is less than `sum` for every `random` below 1.
+  // A whole number, so that rounding never chooses a backend of weight 0: `ticket` is less than `sum` for every `random` below 1.
   let ticket = Math.floor(random * sum);
   for (const backend of backends) {
     if (ticket < backend.weight) return backend;

@@ -35,7 +35,7 @@ export interface PathIndex {
 
 /**
  * A match in the list of all matches of the same path, sorted by precedence: the first candidate whose conditions are true gets the request.
- * The lists are linked and say which candidates have conditions, because a look-up among thousands of hosts costs what it reads from memory.
+ * The list is linked, and each candidate says whether it has conditions, because cache misses dominate a look-up among thousands of hosts.
  */
 interface Candidate extends RouteMatch {
   /** Whether there are conditions besides host and path. */

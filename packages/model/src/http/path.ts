@@ -1,5 +1,5 @@
-// The normal form of paths. Routes are matched with the normal form, and the endpoint gets the normal form, so an endpoint never sees a path
-// other than the path that was matched.
+// The normal form of paths. Routes are matched with the normal form, and the endpoint gets the normal form, so an endpoint never sees a
+// path other than the path that was matched. If no route of a host uses the path, the endpoint gets the path as the client sent it.
 
 /** A path, and the query of the same text. */
 export interface PathAndQuery {

@@ -5,9 +5,9 @@
 export interface RetryBudget {
   requests: number;
   retries: number;
-  /** The second up to which the sums are valid. */
+  /** The last second of the window. */
   second: number;
-  /** The requests of this second, which are not in `bySecond` yet. So a request costs no access to another object. */
+  /** The requests of this second. They are not in `bySecond` yet, so that counting a request reads no other object. */
   requestsOfSecond: number;
   /** The requests, and then the retries, of each second of the window. */
   readonly bySecond: Uint32Array;

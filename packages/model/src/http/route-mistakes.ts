@@ -127,7 +127,7 @@ function checkPath(field: string, path: string, mistakes: string[]): void {
     mistakes.push(`${where} must begin with "/"`);
     return;
   }
-  // No route with an empty segment, as in the Gateway API: most endpoints would take such a path for another path.
+  // As in the Gateway API, a route must not have an empty segment, because most endpoints would read such a path as another path.
   if (path.includes('//')) {
     mistakes.push(`${where} must not contain "//"`);
     return;
@@ -205,7 +205,8 @@ function checkFilterCombination({ filters, matches }: HttpRoute, mistakes: strin
 }
 
 function checkBackends({ backends }: HttpRoute, mistakes: string[]): void {
-  if (backends.length === 0) mistakes.push('backends: name at least one backend, for which the requests count');
+  if (backends.length === 0)
+    mistakes.push('backends: name at least one backend; the requests of a redirect count for its backends too');
   if (new Set(backends.map(({ service, port }) => `${service}/${port}`)).size < backends.length)
     mistakes.push('backends: each port of a Service may occur only once');
   backends.forEach((backend: HttpBackend, index) => {

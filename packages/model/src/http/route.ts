@@ -98,7 +98,7 @@ export interface HttpBackend {
   /** UID of the Service. */
   readonly service: string;
   readonly port: number;
-  /** The share of the requests, relative to the sum of all weights. 0: no request. */
+  /** The share of the requests, relative to the sum of all weights. A backend of weight 0 gets no requests. */
   readonly weight: number;
 }
 

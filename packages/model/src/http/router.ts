@@ -17,7 +17,7 @@ interface MutableRouter extends Router {
   readonly wildcards: Map<string, HostRoutes>;
   /** The routes without hosts, for requests whose host no other route names. */
   readonly defaults: HostRoutes;
-  /** The result of the last look-up by host, because a request needs the routes of its host twice. */
+  /** The result of the last look-up by host, because each request looks up its host twice. */
   last: { readonly name: string; readonly paths: PathIndex } | undefined;
 }
 

@@ -1,8 +1,8 @@
 /** How far back a demand is measured. */
 const WINDOW_MS = 1_000;
-/** A count that differs by more standard deviations of a Poisson process from its mean than this is a change, not chance. */
+/** If a count differs from its mean by more standard deviations of a Poisson process than this, the demand has changed. */
 const MAX_DEVIATIONS = 3;
-/** A large change shows in the first of these times, a small one in the last. */
+/** The spans whose rates are compared with the mean. A large change shows in the shortest span, a small change only in the longest. */
 const CHANGE_SPANS_MS = [50, 100, 200, 400] as const;
 
 /** The value of a counter that only increases, at `atMs` of a clock that only increases. */

@@ -10,7 +10,7 @@ export function isRate(resource: LeasedResource): resource is RateResource {
   return resource === 'newConnectionsPerSecond' || resource === 'requestsPerSecond';
 }
 
-/** From this rate for each member on, all members together exceed a limit in a second by at most a tenth. */
+/** If a limit is at least this rate for each member, all members together exceed the limit in a second by at most a tenth. */
 const MIN_PRECISE_RATE = 20;
 const EXCESS_DIVISOR = 10;
 
@@ -25,8 +25,8 @@ export function maxUnitsPerSecond(limit: number, members: number): number {
 
 /**
  * Returns how many units per second a member should admit on average: the max-min fair part of the limit, if the other members
- * admit what they admitted in the last second. What the other members leave is available to each member, so the mean rates of idle
- * members add up to more than the limit; the leases bound what they admit.
+ * admit what they admitted in the last second. The rest that the other members leave is available to each member. The mean rates of idle
+ * members therefore add up to more than the limit, and only the leases bound how much these members admit together.
  */
 export function meanRate({ limit, others }: Pick<ShareQuestion, 'limit' | 'others'>): number {
   const used = others.map((other) => Math.min(other.demand, other.used)).sort((a, b) => a - b);
@@ -41,14 +41,15 @@ export function meanRate({ limit, others }: Pick<ShareQuestion, 'limit' | 'other
 }
 
 /**
- * Returns the mean rate of a member that does not know what the other members admit now, because it cannot reach them. `share` is its part
- * of `maxUnitsPerSecond`. As these shares are strict, these mean rates of all members together are at most the limit.
+ * Returns the mean rate of a member that does not know what the other members admit now, because the member cannot reach the store.
+ * `share` is the member's part of `maxUnitsPerSecond`. The shares add up to at most `maxUnitsPerSecond`, so these mean rates of all members
+ * add up to at most the limit.
  */
 export function isolatedMeanRate(share: number, { limit, members }: { limit: number; members: number }): number {
   return limit === Number.POSITIVE_INFINITY ? limit : (share * limit) / Math.max(1, maxUnitsPerSecond(limit, members));
 }
 
-/** After a pause, 35 % of the units of a second may be admitted at once, but at least this number if a second has as many. */
+// The burst after a pause is 35 % of the units of a second, but at least 7 units, or all units of a second that has fewer than 7.
 const MIN_BURST_UNITS = 7;
 const BURST_SECONDS = 0.35;
 const SECOND_NS = 1_000_000_000;

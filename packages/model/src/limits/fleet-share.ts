@@ -40,7 +40,7 @@ export interface ShareQuestion {
  * Idle members together keep at most a 50th of the limit if other members need the limit, or one unit each if that is more. Without a
  * share, an idle proxy would refuse its first client.
  */
-const IDLE_PART = 50;
+const IDLE_SHARE_DIVISOR = 50;
 
 /** Returns the share of the limit that the member `own` should have, in whole units. */
 export function wantedShare({ limit, own, others, rank }: ShareQuestion): number {
@@ -49,14 +49,14 @@ export function wantedShare({ limit, own, others, rank }: ShareQuestion): number
 
 /**
  * Returns the members' shares in the order of `claims`. Each member gets its floor, and if the limit suffices at least one unit. Members
- * that need less than their fair part get what they need; the other members divide the rest by weight. What nobody needs is divided in
- * proportion to the demands, as if each member needed half of an equal part more: a busy proxy needs room for random arrivals, and an idle
- * proxy for a sudden burst. The shares add up to the limit, or to the floors if the floors exceed the limit.
+ * that need less than their fair part get what they need; the other members divide the rest by weight. If all demands are met, the rest is
+ * divided in proportion to the demands, as if each member needed half of an equal part more: a busy proxy needs room for random arrivals,
+ * and an idle proxy for a sudden burst. The shares add up to the limit, or to the floors if the floors exceed the limit.
  */
 export function sharesFor(limit: number, claims: readonly ShareClaim[]): readonly number[] {
   const count = claims.length;
   if (count === 0) return [];
-  const idleShare = limit < count ? 0 : Math.max(1, Math.floor(limit / (IDLE_PART * count)));
+  const idleShare = limit < count ? 0 : Math.max(1, Math.floor(limit / (IDLE_SHARE_DIVISOR * count)));
   const withIdleShares = claims.map(({ floor }) => Math.max(floor, idleShare));
   const minimums = sum(withIdleShares) <= limit ? withIdleShares : claims.map(({ floor }) => floor);
   if (sum(minimums) >= limit) return minimums;
@@ -80,11 +80,13 @@ export interface LeaseState {
   readonly limit: number;
   /** The claims of all members. */
   readonly claims: readonly ShareClaim[];
-  /** What the member may use, what it wants, and the most that it may be using, at its last exchange. */
+  /** The share that the store granted at the member's last exchange. */
   readonly share: number;
+  /** The share that the member wanted at that exchange. */
   readonly wanted: number;
+  /** The most that the member may have been using at that exchange. */
   readonly held: number;
-  /** Whether the member needs clearly more or less than it reported at its last exchange. */
+  /** Whether the member needs clearly more or less than the member reported at that exchange. */
   readonly hasDemandChanged: boolean;
 }
 
@@ -93,8 +95,8 @@ const CALM_INTERVAL_MS = 1_000;
 const TIGHT_INTERVAL_MS = 100;
 const UNSETTLED_INTERVAL_MS = 50;
 const TIGHT_PART = 0.8;
-const SETTLED_PART = 0.02;
-const CALM_SETTLED_PART = 0.1;
+const TIGHT_TOLERANCE = 0.02;
+const CALM_TOLERANCE = 0.1;
 /** Each exchange returns the claims of all members. Above this number of members, exchanges are therefore less frequent. */
 const MAX_FREQUENT_MEMBERS = 20;
 
@@ -105,14 +107,14 @@ const MAX_FREQUENT_MEMBERS = 20;
  */
 export function exchangeIntervalMs(lease: LeaseState): number {
   const isTight = sum(lease.claims.map(({ demand }) => demand)) > TIGHT_PART * lease.limit;
-  const isUnsettled = lease.hasDemandChanged || !isSettled(lease, isTight ? SETTLED_PART : CALM_SETTLED_PART);
+  const isUnsettled = lease.hasDemandChanged || !isSettled(lease, isTight ? TIGHT_TOLERANCE : CALM_TOLERANCE);
   const intervalMs = isUnsettled ? UNSETTLED_INTERVAL_MS : isTight ? TIGHT_INTERVAL_MS : CALM_INTERVAL_MS;
   return Math.min(MAX_INTERVAL_MS, intervalMs * Math.max(1, lease.claims.length / MAX_FREQUENT_MEMBERS));
 }
 
-/** Reports whether a member has the share that it wants and uses no more, up to a part of the limit. */
-function isSettled({ limit, share, wanted, held }: LeaseState, part: number): boolean {
-  return Math.max(share, wanted, held) - Math.min(share, wanted) <= limit * part;
+/** Whether a member has its wanted share and uses no more. Differences of at most `tolerance`, a part of the limit, do not count. */
+function isSettled({ limit, share, wanted, held }: LeaseState, tolerance: number): boolean {
+  return Math.max(share, wanted, held) - Math.min(share, wanted) <= limit * tolerance;
 }
 
 /**
@@ -120,7 +122,7 @@ function isSettled({ limit, share, wanted, held }: LeaseState, part: number): bo
  * or all demands are met. A share starts to rise at the level `minimum / weight` and stops at `demand / weight`.
  */
 function filledTo(limit: number, claims: readonly ShareClaim[], minimums: readonly number[]): number[] {
-  const turns = claims.flatMap(({ demand, weight }, member) => {
+  const slopeChanges = claims.flatMap(({ demand, weight }, member) => {
     const minimum = minimums[member] ?? 0;
     if (demand <= minimum) return [];
     return [
@@ -128,19 +130,19 @@ function filledTo(limit: number, claims: readonly ShareClaim[], minimums: readon
       { level: demand / weight, change: -weight },
     ];
   });
-  turns.sort((a, b) => a.level - b.level);
+  slopeChanges.sort((a, b) => a.level - b.level);
   let rest = limit - sum(minimums);
   let level = 0;
   let slope = 0;
-  for (const turn of turns) {
-    const taken = (turn.level - level) * slope;
+  for (const next of slopeChanges) {
+    const taken = (next.level - level) * slope;
     if (taken >= rest) break;
     rest -= taken;
-    level = turn.level;
-    slope += turn.change;
+    level = next.level;
+    slope += next.change;
   }
-  // After the last turn all demands are met, and the slope is 0 up to rounding errors.
-  const last = turns.at(-1)?.level ?? 0;
+  // After the last change all demands are met, and the slope is 0 up to rounding errors.
+  const last = slopeChanges.at(-1)?.level ?? 0;
   if (level < last && slope > 0) level = Math.min(last, level + rest / slope);
   return claims.map(({ demand, weight }, member) => {
     const minimum = minimums[member] ?? 0;
@@ -153,7 +155,7 @@ function rounded(exact: readonly number[], limit: number, minimums: readonly num
   const shares = exact.map(Math.floor);
   let rest = limit - sum(shares);
   const byFraction = [...exact.keys()].sort((a, b) => fractionOf(exact, b) - fractionOf(exact, a) || a - b);
-  // A few units may be missing or left after rounding errors of large numbers, more than one for each member.
+  // Rounding errors of large numbers may leave more units than there are members, or may give away too many units.
   while (rest !== 0) {
     const before = rest;
     for (const member of byFraction) {

@@ -32,8 +32,8 @@ export function chargeToRate(paidUntil: bigint, count: number, { limit, now }: R
 
 /**
  * Returns the `paidUntil` that stands for the same debt or credit (in units) after the rate has changed. `from` and `to` are the old and the
- * new rate (units per second). Credit is at most the burst. Without a rate, that is at a rate of infinity, nothing is owed and the credit is
- * the burst. At a rate of 0, there is no debt and no credit.
+ * new rate (units per second). Credit is at most the burst. If one of the rates is infinite, a debt is cancelled and a credit keeps its
+ * `paidUntil`. If one of the rates is 0, debt and credit are cancelled.
  */
 export function rescalePaidUntil(paidUntil: bigint, { from, to, now, burstNs }: RateChange): bigint {
   if (from === Number.POSITIVE_INFINITY || to === Number.POSITIVE_INFINITY) return paidUntil > now ? now : paidUntil;

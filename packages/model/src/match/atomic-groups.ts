@@ -17,8 +17,7 @@ export interface AtomicGroup {
  * that belong to no Service, such as the zone of the node, form the first group. `uses` is the result of `movedResources` for `changes`.
  *
  * Invariant: after each group, every listener has either its old or its new route, and every path of every host name has either its old or
- * its new owner.
- * (Exception: a change of the node's zone affects all routes at once.)
+ * its new owner. A change of the node's zone is an exception, because it affects all routes at once.
  */
 export function atomicGroupsFor(changes: readonly Change[], uses: Iterable<ResourceUse>): AtomicGroup[] {
   const lastChanges = lastChangesById(changes);
@@ -194,7 +193,7 @@ interface HostNameMove {
   readonly name: string;
 }
 
-/** Returns the host names of an HTTP route as moves of one backend. The name `port/*` stands for all hosts that nobody names. */
+/** Returns the host names of an HTTP route as moves of one backend. The name `port/*` stands for all hosts that no route names. */
 function hostNamesOf({ ports, route: { hosts, backends } }: HttpRouteEntry): HostNameMove[] {
   const uid = backends[0]?.service;
   if (uid === undefined) return [];
@@ -209,7 +208,7 @@ function hostNameUses(moves: readonly HostNameMove[]): ResourceUse[] {
   );
 }
 
-/** Returns the wildcard that matches a host name, and the name of the hosts that nobody names. Their owners get what the host name loses. */
+/** Returns the names whose owners get the requests that a host name loses: the wildcard that matches the host name, and `port/*`. */
 function widerNames(name: string): readonly string[] {
   return [name.replace(/\/[^.]+/, '/*'), name.replace(/\/.*/, '/*')];
 }

@@ -14,13 +14,13 @@ export interface RouteOfRequest {
 
 /** The destination of requests of an HTTP route. All requests share one object per destination. */
 export interface RouteTarget {
-  /** The longest time for a request, besides that of the Service; undefined for no limit. */
+  /** The longest time for a request, in addition to the timeout of the Service; undefined for no limit. */
   readonly timeoutMs: number | undefined;
   /** A cache for the worker, which stores the upstream of the route here. */
   cached: object | undefined;
 }
 
-/** The HTTP route that the annotations of a Service make is itself the target of its requests. */
+/** An HTTP route at a listener. A route that the annotations of a Service make is itself the target of its requests. */
 export interface ListenerHttpRoute extends HttpRoute, RouteTarget {
   /**
    * The route of the Service whose annotations make the HTTP route. Stored here because a look-up would cost several cache misses. Undefined

@@ -147,7 +147,7 @@ export class ListenerRoutes implements PathUse {
     return route?.service.tenant === tenant ? route : undefined;
   }
 
-  /** Whether the Service of a request for this host depends on its path. */
+  /** Whether a route of this host uses the path of a request. */
   usesPath(host: string): boolean {
     return usesPath(this.#compiledRouter(), host);
   }

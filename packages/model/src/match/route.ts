@@ -81,9 +81,9 @@ export function endpointsExpectTls({ settings, listener }: Pick<Route, 'settings
 /** What the proxies need for TLS to the endpoints of a route. */
 export interface EndpointTlsTerms {
   readonly serverName: string;
-  /** PEM of the CAs; undefined while they are missing. Until then no endpoint may be connected. */
+  /** PEM of the CAs; undefined while the CAs are missing. The proxies must not connect to an endpoint then. */
   readonly authorities: string | undefined;
-  /** The certificate for the endpoints; null if they get none, undefined while it is missing. Until then no endpoint may be connected. */
+  /** The certificate for the endpoints; null if they get none, undefined while it is missing. The proxies must not connect then either. */
   readonly certificate: CertificateEntry | null | undefined;
 }
 

@@ -10,7 +10,7 @@ export interface LedgerReading {
   readonly at: number;
   /** The usage of the tenant in the current minute and the minute before, by whole minutes since the epoch. */
   readonly minutes: ReadonlyMap<number, Counters>;
-  /** The incarnations that serve the tenant, all of which have reported their usage: the result of `reportingProxies`. */
+  /** The incarnations that serve the tenant: the result of `reportingProxies`, so all of them have reported their usage. */
   readonly proxies: ReadonlySet<string>;
 }
 
@@ -83,7 +83,7 @@ function amountOf(usage: Counters, metric: Exclude<RuleMetric, 'trafficPerMonth'
   }
 }
 
-/** Two intervals of the proxies' reports, and one interval of their heartbeats, which say when the last report was. */
+/** Proxies report usage and send heartbeats once a second. A heartbeat may miss two reports, and may itself be one interval old. */
 const MAX_REPORT_AGE_MS = 3_000;
 
 /**

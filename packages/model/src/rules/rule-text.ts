@@ -42,10 +42,10 @@ const DIRECTIONS: Readonly<Record<RuleMetric, string>> = {
   outBitsPerSecond: ' out',
   newConnectionsPerSecond: '',
   requestsPerSecond: '',
-  trafficPerMonth: ' in this month',
+  trafficPerMonth: ' this month',
 };
 
-/** Returns when the action of a record ends: `until 2026-07-01T12:00:00Z`, or the condition that ends it. */
+/** Returns when the action of a record ends: `until 2026-07-01T12:00:00Z`, or the condition that ends the action. */
 export function ruleEndText({ until, metric, above, forMs }: RuleRecord): string {
   if (until !== null) return `until ${timestampOf(until)}`;
   const calm = `${metricText(metric, above * CALM_SHARE)}${DIRECTIONS[metric]}`;

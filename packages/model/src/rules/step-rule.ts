@@ -33,8 +33,8 @@ export interface RuleStep {
 
 export interface RuleEvent {
   /**
-   * `begin`: the rule begins to act. `calm`: the action ends because the metric is low. `expired`: the action ends at its time. `released`:
-   * a user has ended the Suspension of the rule.
+   * `begin`: the rule begins to act. `calm`: the action ends because the metric is low. `expired`: the action ends at its `until`.
+   * `released`: a user has ended the Suspension of the rule.
    */
   readonly kind: 'begin' | 'calm' | 'expired' | 'released';
   readonly record: RuleRecord;
@@ -46,12 +46,12 @@ export const CALM_SHARE = 0.8;
 export const MIN_CALM_MS = 60_000;
 export const DEFAULT_SUSPENSION_MS = 3_600_000;
 
-/** Returns the state of a rule in a new term. `for` begins anew, and what the rule does goes on. */
+/** Returns the state of a rule without samples, so that `for` begins anew. The action of `record`, if present, continues. */
 export function initialRuleState(record?: RuleRecord): RuleState {
   return { record, aboveSince: undefined, belowSince: undefined, wasBelow: false };
 }
 
-/** Returns the next state of a rule. Without a value, `for` begins anew, and an action ends only at its time or by a user. */
+/** Returns the next state of a rule. Without a value, `for` begins anew, and an action ends only at its `until` or by a user. */
 export function stepRule(rule: Rule, state: RuleState, input: RuleInput): RuleStep {
   const { record } = state;
   if (record === undefined) return stepWaiting(rule, state, input);

@@ -44,7 +44,7 @@ const PREFIX_PATTERN = '^(/([A-Za-z0-9._~!$&()*+,;=:@-]|%(2[0-9A-C]|3[A-F]|40|5[
 /** A dot segment, also with a parameter. */
 const FORBIDDEN_PREFIX_PATTERN = '/[.][.]?(;|%3B|/|$)';
 
-/** The annotations for paths. They are parsed in this order; `settings.httpPorts` is known. */
+/** The annotations for paths, in the order in which they are parsed. The parser has set `settings.httpPorts` before. */
 export const HTTP_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'path-prefix': pathPrefixAnnotation(),
   'strip-prefix': stripPrefixAnnotation(),

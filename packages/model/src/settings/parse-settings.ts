@@ -44,8 +44,8 @@ export function withSettingsOf(service: ServiceObject, change: Pick<ServiceObjec
 
 const PARSED_BY_SERVICE = new WeakMap<ServiceObject, ParsedSettings>();
 /**
- * The most mistakes of a cached result. Results with more mistakes are not cached, because a message is much longer than the mistake that
- * the message describes.
+ * The most mistakes of a cached result. Results with more mistakes are not cached, because a message takes much more memory than the wrong
+ * text that the message describes.
  */
 const MAX_CACHED_MISTAKES = 100;
 

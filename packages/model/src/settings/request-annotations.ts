@@ -1,5 +1,5 @@
-// The annotations that limit or log HTTP requests, and that bind clients to endpoints by a cookie. `settings.httpPorts` is known when they are
-// parsed.
+// The annotations that limit or log HTTP requests, bind clients to endpoints by a cookie, or set error pages. The parser has set
+// `settings.httpPorts` before.
 import { type Annotation, durationAnnotation, pattern, quantity } from './annotation-grammar.ts';
 import type { ServiceSettings } from './service-settings.ts';
 import { MAX_OBJECT_NAME_LENGTH, OBJECT_NAME_PATTERN } from './tls-annotations.ts';

@@ -99,7 +99,7 @@ export interface KeySecret {
   readonly position: number | 'endpoints';
 }
 
-/** Returns all Secrets whose private keys the proxies need: those of `certificateSecretsOf`, then that for the endpoints. */
+/** Returns all Secrets whose private keys the proxies need: the result of `certificateSecretsOf`, then the Secret for the endpoints. */
 export function keySecretsOf(tls: TlsTermination): readonly KeySecret[] {
   const secrets = certificateSecretsOf(tls).map((name, position): KeySecret => ({ name, position }));
   const name = tls.backend?.certificateSecret;

@@ -1,5 +1,5 @@
-// The annotations for TLS termination: `weir.dev/tls-secret` names the certificate. The other annotations depend on `tls-secret` and name
-// the ports at which TLS is terminated, and the CAs of client certificates.
+// The annotations for TLS termination: `weir.dev/tls-secret` names the certificates. The other annotations depend on `tls-secret`, and
+// name the ports at which TLS is terminated, the CAs of client certificates, and what the proxies need for TLS to the endpoints.
 import { PLAIN_HTTP_PORT } from '../match/route.ts';
 import { joinItems, portText, quote } from '../message-text.ts';
 import type { ServiceObject, ServicePort } from '../snapshot.ts';

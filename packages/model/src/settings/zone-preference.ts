@@ -13,9 +13,8 @@ const TOPOLOGY_ANNOTATIONS = [
 const AUTO_MODES: ReadonlySet<string> = new Set(['Auto', 'auto']);
 
 /**
- * How the zones whose clients prefer an endpoint are chosen. `hint` (topology-mode): only the zones in the hints of the EndpointSlice; no
- * zone prefers an endpoint without hints. `ownZone`: the zones in the hints, or the zone of the endpoint if it has no hints. `none`:
- * proxies ignore zones.
+ * Which zones prefer an endpoint. `hint` (topology-mode): only the zones in the hints of the EndpointSlice, and no zone without hints.
+ * `ownZone`: the zones in the hints, or the zone of the endpoint if the slice has no hints. `none`: proxies ignore zones.
  */
 export type ZonePreference = 'none' | 'ownZone' | 'hint';
 

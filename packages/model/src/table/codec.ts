@@ -36,7 +36,7 @@ const ENDPOINT_CERTIFICATE_SCHEMA_VERSION = 6;
 
 /**
  * The schema version of HTTP routes and of the listeners of their backends. A reader without support must skip both, because that reader
- * would give the clients of a backend's other hosts to the backend.
+ * would route clients to a backend by the hosts of the Service, and not by the HTTP routes.
  */
 const HTTP_ROUTE_SCHEMA_VERSION = 7;
 

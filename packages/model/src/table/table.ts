@@ -105,7 +105,7 @@ type Differences = ReadonlyMap<string, Entry | undefined>;
  */
 export class EntryMap implements ReadonlyMap<string, Entry> {
   readonly size: number;
-  // Not a #field, because deep comparison (assert.deepEqual) must see the content.
+  // This is not a #field, because deep comparison (assert.deepEqual) must see the content.
   private version: Version;
 
   static of(entries: ReadonlyMap<string, Entry>): EntryMap {

@@ -112,7 +112,7 @@ function evaluateService(service: ServiceObject, context: DecisionContext): Outc
   const { allocation, membership } = context;
   const { tenant, requestedSettings, requested, certificates, errorPages, refusal } = requestOf(service, context);
   const settings = (refusal === undefined ? requested : allocation?.settings) ?? null;
-  // If a Service is refused as a whole, its requested settings decide which of its ports are refused, if the requested settings are valid.
+  // If a Service is refused as a whole and its requested settings are valid, these settings decide which of its ports are refused.
   const judged = settings ?? requested;
   const hosts = judged?.hosts ?? [];
   const modes = judged === undefined ? NO_MODES : modesFor(service, judged, { ...context, isAccepted: !refusal });

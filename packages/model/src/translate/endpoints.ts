@@ -21,7 +21,7 @@ export interface ServiceEndpoints {
   readonly forbidden: readonly ForbiddenEndpoint[];
 }
 
-/** Why an endpoint is refused. `subject`: whether its address is refused with every port, or only with this port. */
+/** Why an endpoint is refused. `address`: its address is refused with every port. `port`: the address is refused only with this port. */
 export interface EndpointRefusal {
   readonly subject: 'address' | 'port';
   readonly reason: string;

@@ -157,7 +157,7 @@ function servedCertificatesFor(
   return { certificates, kept };
 }
 
-/** Adds the first expiry date of the last table's certificates to a refusal, because no new certificates are used while it lasts. */
+/** Adds to a refusal when the first kept certificate expires, because no new certificate is used while the refusal lasts. */
 function withCertificateExpiry(refusal: Refusal, { kept }: ServedCertificates): Refusal {
   if (kept.length === 0) return refusal;
   const { reason, message } = refusal;
@@ -176,7 +176,7 @@ export interface ServedConfig {
   readonly errorPages: ServedErrorPages;
 }
 
-/** The error pages of a served Service, and why they are not those of its ConfigMap. */
+/** The error pages of a served Service, and why its ConfigMap does not provide the pages. */
 export interface ServedErrorPages {
   readonly entry: ErrorPagesEntry | null;
   readonly message: string | undefined;

@@ -15,7 +15,7 @@ const LISTENER_BYTES = 250;
 const ENDPOINT_BYTES = 28;
 const ZONE_BYTES = 10;
 
-/** What a Service asks for, and keeps while something else is refused. */
+/** The content that a Service requests, and then keeps while its newer settings are refused. */
 export interface AcceptedContent {
   readonly settings: ServiceSettings;
   readonly certificates: readonly CertificateEntry[];

@@ -1,5 +1,5 @@
 // Translates one snapshot into a routing table, without side effects. `weir translate` and the tests call `translate`. The controller
-// calls the `Translator` on which `translate` is based.
+// uses the incremental `Translator`, on which `translate` is based.
 import type { Problem } from '../problem.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { ServiceEntry } from '../table/entry.ts';

@@ -160,8 +160,8 @@ export function encodeJournal(journal: Journal): string {
 }
 
 /**
- * Decodes the JSON of `encodeJournal`, also of a version without code classes or refusals. Returns undefined if any part of the text is damaged, so
- * that no partial journal is used.
+ * Decodes the JSON of `encodeJournal`, also of a version without code classes or refusals. Returns undefined if any part of the text is
+ * damaged, so that no partial journal is used.
  */
 export function decodeJournal(text: string): Journal | undefined {
   let value: unknown;

@@ -28,14 +28,14 @@ export interface LimitUse {
   readonly service: number;
 }
 
-/** How long a limit must refuse no more than 1 % of the clients until the Service does not show the refusals any more. */
+/** The Service stops showing the refusals after a limit has refused at most 1 % of the clients for so many minutes. */
 export const QUIET_MINUTES = 5;
 const MAX_REFUSED_SHARE = 0.01;
 /** Fewer refusals in a minute are not shown, so that a single client that retries does not degrade a Service with few clients. */
 const MIN_SHOWN_REFUSALS = 10;
 
 /**
- * Returns the refusals to show for one complete minute. `rows` is the usage in this minute, of all Services of the tenants in it. Refusals
+ * Returns the refusals to show for one complete minute. `rows` is the usage of this minute, with all Services of each tenant. Refusals
  * because of a `connection-limit` have no `used`, because the usage does not contain how many connections are open.
  */
 export function limitRefusalsIn(rows: readonly UsageRow[], minute: number): LimitRefusals[] {

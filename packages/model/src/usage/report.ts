@@ -1,6 +1,6 @@
 /**
  * The usage that one proxy process reports to the ledger. Values are cumulative since the process started, so repeating or losing a report
- * is harmless. `life` counts the starts of the proxy on its node.
+ * is harmless. `life` is the number of the incarnation, as in `Heartbeat`.
  */
 export interface UsageReport {
   readonly node: string;
@@ -48,7 +48,7 @@ export interface Counters {
   readonly receivedBytes: number;
   readonly sentBytes: number;
   readonly connections: number;
-  /** All requests, including those that a version without code classes counted. */
+  /** All requests, including the requests that a version without code classes counted. */
   readonly requests: number;
   /** Absent if no request was counted by code class. */
   readonly requestsByCodeClass?: RequestsByCodeClass;

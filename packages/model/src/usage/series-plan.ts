@@ -12,7 +12,7 @@ export const DEFAULT_USAGE_STEP: UsageStep = '1h';
 /** How long before now a series begins if the user does not say when. */
 export const DEFAULT_USAGE_SINCE = '1d';
 
-/** The steps of a series, with the points from which each step is added up. */
+/** The steps of a series: for each step, the length and the number of the points that add up to it. */
 const POINTS_BY_STEP: Readonly<Record<UsageStep, { readonly length: SeriesLength; readonly points: number }>> = {
   '1m': { length: 'minute', points: 1 },
   '5m': { length: 'minute', points: 5 },

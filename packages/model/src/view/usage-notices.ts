@@ -54,7 +54,7 @@ const overLimit = (message: string): readonly Notice[] => [{ reason: 'OverLimit'
 /** The notices about throttles, by table. A table is immutable, and most tables have no throttle. */
 const throttleNoticesByTable = new WeakMap<RoutingTable, UsageNotices['byTenant']>();
 
-/** Returns the notices, and for each tenant that a rule throttles the notice about it. */
+/** Returns the notices together with a notice about the throttle for each tenant that a rule throttles. */
 export function withThrottleNotices(notices: UsageNotices, table: RoutingTable): UsageNotices {
   const throttles = throttleNoticesByTable.get(table) ?? throttleNoticesFor(table);
   throttleNoticesByTable.set(table, throttles);

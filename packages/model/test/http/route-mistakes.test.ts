@@ -121,7 +121,7 @@ const MISTAKES: readonly (readonly [route: Partial<HttpRoute>, mistake: string])
     { matches: [exactMatch('/a')], filters: [{ kind: 'rewrite', host: null, path: { kind: 'prefix', value: '/' } }] },
     'filters: a prefix can be replaced only if all matches have a path of kind "prefix"',
   ],
-  [{ backends: [] }, 'backends: name at least one backend, for which the requests count'],
+  [{ backends: [] }, 'backends: name at least one backend; the requests of a redirect count for its backends too'],
   [{ backends: repeat(65, (i) => backend(`${i}`)) }, 'backends has 65 items, and at most 64 are allowed'],
   [{ backends: [backend('a'), backend('a')] }, 'backends: each port of a Service may occur only once'],
   [{ backends: [backend('a', -1)] }, 'backends[0].weight -1 must be a whole number from 0 to 1000000'],

@@ -10,7 +10,7 @@ export interface KnownSuspensions {
   readonly sequence: number;
 }
 
-/** The wall clock of a host may be wrong and be set right, so the ends of suspensions are compared with the clock this often. */
+/** How often the ends of suspensions are compared with the wall clock, because the clock of a host may be corrected. */
 const CLOCK_CHECK_MS = 10_000;
 /** How long a suspension is remembered after its end, in case the clock was ahead. */
 const KEEP_EXPIRED_MS = 86_400_000;
@@ -97,9 +97,9 @@ export async function followSuspensions(store: SuspensionStore, options: FollowS
 
 /**
  * Returns the suspensions in force at `now` (milliseconds since the Unix epoch), sorted by uid, and the sequence up to which they are known.
- * A suspension that is known is changed or lifted only by a change with a higher sequence than `known.sequence`: by a put or a removal of
- * this suspension, or by a declaration that the list is complete. A state that a rollback or a wipe of the store made older therefore only
- * adds suspensions.
+ * Only a change with a higher sequence than `known.sequence` changes or lifts a known suspension: a put or a removal of this suspension, or
+ * a declaration that the list is complete. A state that is older because of a rollback or a wipe of the store therefore only adds
+ * suspensions.
  */
 export function mergeSuspensions(known: KnownSuspensions, state: SuspensionState, now: number): KnownSuspensions {
   const isComplete = state.completeSince !== null && state.completeSince > known.sequence;

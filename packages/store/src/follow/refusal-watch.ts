@@ -59,7 +59,7 @@ export class RefusalWatch {
     this.#shown = refusalsToShow(this.#shown, this.#recent);
   }
 
-  /** Returns the refusals of one minute. Asks for the open connections of the Services and tenants that have reached a limit of them. */
+  /** Returns the refusals of one minute. For a refusal by a connection limit, also reads how many connections are open. */
   async #refusalsIn(minute: number): Promise<LimitRefusals[]> {
     const { usage, leases } = this.#options;
     const rows = await usage.rows(periodsOf(minute).minute);

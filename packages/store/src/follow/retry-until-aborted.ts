@@ -26,8 +26,8 @@ const RETRY_BACKOFF = { minMs: 50, maxMs: 1_000 };
 const MIN_GAP_INTERVAL_MS = 1_000;
 
 /**
- * Repeats `attempt` until `signal` aborts, with exponential backoff after failures that ends early at `onReady`. `attempt` must call `markAlive` when the store has
- * responded. Rejects with an error of `attempt` that is not a `StoreError`.
+ * Repeats `attempt` until `signal` aborts. Waits after each failure, with exponential backoff, at most until `onReady` calls its listener.
+ * `attempt` must call `markAlive` when the store has responded. Rejects with an error of `attempt` that is not a `StoreError`.
  */
 export async function retryUntilAborted(
   { signal, clock, random, onAway, onBack, onReady }: RetryOptions,

@@ -13,7 +13,7 @@ end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
--- After a gap, also a negative gap because the clock was set back, the silence of a member does not show that the member has ended.
+-- After a gap, the silence of a member does not show that the member has ended. The gap is negative if the clock was set back.
 local opened, heard = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+)$')
 local gap = now - tonumber(heard or '0')
 opened = (opened and gap >= 0 and gap <= tonumber(ARGV[5])) and tonumber(opened) or now

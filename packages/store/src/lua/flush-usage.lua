@@ -1,7 +1,7 @@
 -- Adds the increase of each counter over its last seen cumulative value (the base) to the month of each point of the report, and to its
--- minute, hour and day in the series of the Service and of the tenant. A repeated report has no increase and adds nothing. A base of
--- other Services, which a seed may contain, is subtracted from the increases of the Services of its namespace and tenant until it is used
--- up. Differences of integers up to 2^53 are exact in Lua. '%.0f' formats all of their digits; tostring would round.
+-- minute, hour and day in the series of the Service and of the tenant. A repeated report has no increase and adds nothing. A base
+-- '(other)', which a seed may contain (see UsageBase), is subtracted from the increases of the Services of its namespace and tenant until
+-- the base is used up. Differences of integers up to 2^53 are exact in Lua. '%.0f' formats all of their digits; tostring would round.
 -- KEYS: open, folded, bases of the node, names, tenants, nodes, months, reported, reasons, then sums of months and blocks of series
 -- ARGV: node; incarnation; 1 if this call ends a full report, else 0; number of months, then the months; per sum and block the end of
 --       its retention (seconds since the Unix epoch, '' if kept forever); then per slot: service, tenant, '<namespace>/<name>', number of

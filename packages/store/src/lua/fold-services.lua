@@ -1,6 +1,6 @@
--- Adds the rows of Services to rows of other Services, in each of the given sums, and deletes the rows.
+-- Adds the rows of Services to the rows '(other)' of their namespaces, in each of the given sums, and deletes the rows.
 -- KEYS: sums
--- ARGV: number of counters, then the suffixes of the counters' fields; then per Service: its uid, the uid of other Services
+-- ARGV: number of counters, then the suffixes of the counters' fields; then per Service: its uid, the uid of the row '(other)'
 -- Result: the number of deleted values
 local counters = tonumber(ARGV[1])
 local deleted = 0

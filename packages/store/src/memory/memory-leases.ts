@@ -13,7 +13,7 @@ import { LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS } from '.
 import type { MemoryConnection } from './memory-connection.ts';
 
 export interface LeaseContent {
-  /** Since when members register, in milliseconds of the wall clock; undefined after a wipe until the first exchange. */
+  /** When the last period of registration began, in milliseconds of the wall clock; undefined after a wipe until the first exchange. */
   openedAt: number | undefined;
   /** When any member exchanged leases last; undefined before the first exchange. */
   heardAt: number | undefined;
@@ -33,7 +33,7 @@ interface HeldLease {
   readonly claim: ShareClaim;
 }
 
-/** Returns the content of a new store. Members need not register in it, because none of them can hold a lease of an earlier content. */
+/** Returns the content of a new store, without a period of registration, because no member can hold a lease of an earlier content. */
 export function newLeaseContent(): LeaseContent {
   return { openedAt: Number.NEGATIVE_INFINITY, heardAt: undefined, members: new Map(), leases: new Map() };
 }

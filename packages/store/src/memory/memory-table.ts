@@ -6,7 +6,7 @@ import { DEFAULT_KEPT_REVISIONS, MAX_CHANGES_PER_REVISION } from '../limits.ts';
 import { describePosition, isNext, isSamePosition } from '../position.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 
-/** The stored table. A state directory stores all fields except `revisions`, so followers read the complete table after a restart. */
+/** The stored table. A state directory stores all fields except `revisions`. */
 export interface TableContent {
   /** The last leader token; 0 if leadership was never claimed. */
   leader: number;

@@ -21,8 +21,8 @@ export interface PersistentMemoryStoreOptions {
 
 /**
  * Opens a memory store that survives restarts: it keeps the table, the usage ledger, the incarnation numbers, and the suspensions that were
- * made in the store or come from files. Rejects with `StoreError` DAMAGED if the directory or a file in it is invalid or cannot be read or written; the
- * message says what to do.
+ * made in the store or come from files. Rejects with `StoreError` DAMAGED if the directory or a file in it is invalid or cannot be read or
+ * written; the message says what to do.
  */
 export async function openMemoryStore(options: PersistentMemoryStoreOptions): Promise<MemoryStore> {
   await prepareStateDirectory(options.directory);

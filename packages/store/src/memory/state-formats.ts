@@ -104,7 +104,7 @@ export const LEDGER_FORMAT: StateFormat<Ledger> = {
         ...encodeCounters(counters),
       ]),
     ]),
-    // In lists of their own, so that a version of Weir that does not know refusals can still read the ledger.
+    // Refusals are in separate lists, so that a version of Weir that does not know refusals can still read the ledger.
     refused: {
       bases: refusalsIn(bases),
       sums: refusalsIn(months),

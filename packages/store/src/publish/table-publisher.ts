@@ -211,9 +211,9 @@ export function* splitIntoRevisions(
 }
 
 /**
- * Returns the changes that create a complete table: first each allocated Service followed by its certificates, error pages and listeners, then all other
- * entries. If the leader ends while writing, the next leader can keep the allocations of the Services that are written completely. If the
- * entries were written in the order of their ids, nearly all of them would be written before the first Service is complete.
+ * Returns the changes that create a complete table: first each allocated Service followed by its certificates, error pages and listeners,
+ * then all other entries. If the leader ends while writing, the next leader can keep the allocations of the Services that are written
+ * completely. In the order of their ids, nearly all entries would be written before the first Service is complete.
  */
 export function changesForCompleteTable(table: RoutingTable): readonly Change[] {
   const changesByService = new Map<string, Change[]>();

@@ -1,5 +1,5 @@
-// Adds the usage of Services that are gone to rows and series of other Services, so that the ledger does not grow with each Service that ever
-// existed.
+// Adds the usage of Services that are gone to the rows and series of `otherServicesUid`, so that the ledger does not grow with each Service
+// that ever existed.
 import {
   namespaceOfOtherServices,
   OTHER_SERVICES_NAME,
@@ -101,7 +101,7 @@ async function foldServices(options: FoldOptions): Promise<void> {
   }
 }
 
-/** Adds the series of a Service to the series of other Services. */
+/** Adds the series of a Service to the series of `other`, and deletes the series of the Service. */
 async function foldSeries(
   { connection, usage, blocks, tenant }: FoldOptions,
   uid: string,

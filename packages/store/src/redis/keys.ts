@@ -34,7 +34,7 @@ export interface Keys {
   readonly cutoffChanges: string;
   /** Stream of `suspension` (encoded) and `release` (JSON, or '' if the suspension was made or changed). Its ids are times. */
   readonly cutoffAudit: string;
-  /** String: since when members register, and when any member exchanged leases last, in milliseconds. */
+  /** String: when the last period of registration began, and when any member exchanged leases last, in milliseconds. */
   readonly leaseOpen: string;
   /** Hash: `<incarnation>:<node>` → the time of the member's last exchange in milliseconds, and its sequence. */
   readonly leaseMembers: string;
@@ -45,7 +45,7 @@ export interface Keys {
 export interface UsageKeys {
   /** String: exists while the ledger is open. A wipe deletes the key. */
   readonly open: string;
-  /** Hash: node → highest folded incarnation; '' → since when an incarnation of an unknown node must have begun (see `forget-nodes`). */
+  /** Hash: node → highest folded incarnation; '' → highest incarnation that is refused for unknown nodes (see `forget-nodes`). */
   readonly folded: string;
   /** Set: `<incarnation>/<node>` of each incarnation that has sent a full report since the ledger was opened. */
   readonly reported: string;
@@ -117,7 +117,7 @@ export function keysFor(fleet: string): Keys {
 
 /** The Redis user of each kind of process. */
 export type RedisUser = 'weir-controller' | 'weir-proxy' | 'weir-console';
-/** Without SCAN and RANDOMKEY, which would return the names of all keys, also of other fleets. */
+/** Excludes SCAN and RANDOMKEY, because they return the names of all keys, also of other fleets. */
 const ACL_COMMANDS = '+@read +@write +@scripting +@transaction +@connection -@dangerous -scan -randomkey +info +time';
 
 /**

@@ -15,7 +15,7 @@ export async function moveSums(source: SeriesSource, tenant: string, now: number
   const { connection, usage } = source;
   const periods = earlierPeriodsAt(now);
   const keys = periods.map((period) => usage.sum(tenant, period));
-  // One command, because a fleet without earlier versions has no such sums.
+  // Checks all keys with one command first, because a fleet without earlier versions has no such sums.
   if ((await connection.call((redis) => redis.exists(...keys))) === 0) return;
   const exists = await connection.call((redis) =>
     runPipeline(redis, (all) => keys.reduce((pipeline, key) => pipeline.exists(key), all)),

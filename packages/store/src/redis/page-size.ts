@@ -1,6 +1,6 @@
 /**
- * The size that a page of a large reply should have. Each page has the time limit of one command, so the time for a whole table grows
- * with the size of the table, and a large table does not exceed the time limit.
+ * The size that a page of a large reply should have. The time limit of a command applies to each page, so that a large table takes more
+ * commands and does not exceed the limit.
  */
 export const PAGE_BYTES = 1_000_000;
 

@@ -45,7 +45,7 @@ export class RedisHeartbeats implements HeartbeatStore {
     const { proxies, proxy } = this.#keys;
     this.#lastSentByKey.delete(proxy(node, life));
     await this.#connection.call((redis) =>
-      // Not a transaction, which a full Redis refuses. `list` ignores a member without a heartbeat.
+      // Uses no transaction, because a full Redis refuses MULTI. `list` ignores a member without a heartbeat.
       runPipeline(redis, (all) => all.unlink(proxy(node, life)).zrem(proxies, memberFor(node, life))),
     );
   }

@@ -14,12 +14,12 @@ import type { Keys } from './keys.ts';
 
 /**
  * The suffixes of the hash fields in Redis that contain the counters, in the order of `counterValues`. The value of a field is decimal
- * text. A field is absent if its value is 0.
+ * text. An absent field has the value 0.
  */
 const COUNTER_FIELDS = ['r', 's', 'c', 'q', 'q2', 'q3', 'q4', 'q5', 'qn'] as const;
 const INDEX_BY_FIELD: ReadonlyMap<string, number> = new Map(COUNTER_FIELDS.map((field, index) => [field, index]));
 
-/** Before the reason in the suffix of a hash field that contains the refusals for this reason, such as `x.rate-limit`. */
+/** The prefix of the reason in the suffix of a hash field that contains refusals, such as `x.rate-limit`. */
 const REFUSAL_FIELD_PREFIX = 'x.';
 
 /** Returns the suffixes of the counters that may be in the given fields of a hash: all counters, and the reasons of refusals found. */

@@ -1,4 +1,4 @@
-// Checks of manifests that an API server would make for kubectl: unknown fields are errors, because a misspelled field such as
+// Checks the fields of manifests as an API server does for kubectl. Unknown fields are errors, because a misspelled field such as
 // `loadBalancerSourceRange` would leave a Service open to every client. Settings of other load balancers get a warning.
 import { closestName, type Problem, subjectFor, truncateMessage } from '@weir/model';
 import type { Json } from '../../kubernetes/kube-api.ts';

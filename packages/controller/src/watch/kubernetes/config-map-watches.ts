@@ -20,6 +20,7 @@ export class ConfigMapWatches {
   readonly #hooks: KindCacheHooks;
   /** By path (`namespace/name`). */
   readonly #watches = new Map<string, ConfigMapWatch>();
+  /** The paths of the ConfigMaps that are not watched because of `MAX_CONFIG_MAPS_PER_NAMESPACE`. */
   readonly #excess = new Set<string>();
   /** The Services that name a ConfigMap, by the path of the ConfigMap. */
   #servicesByPath: ReadonlyMap<string, readonly ServiceObject[]> = new Map();
@@ -43,8 +44,9 @@ export class ConfigMapWatches {
     this.#servicesByPath = this.#findNamed(services);
     this.#excess.clear();
     const wanted = new Map<string, readonly [namespace: string, name: string]>();
-    const known = (path: string): number => (this.#watches.has(path) ? 0 : 1);
-    const paths = [...this.#servicesByPath.keys()].sort((a, b) => known(a) - known(b) || (a < b ? -1 : 1));
+    // Watched ConfigMaps come first, so that a new ConfigMap above the maximum replaces no other.
+    const isNew = (path: string): number => Number(!this.#watches.has(path));
+    const paths = [...this.#servicesByPath.keys()].sort((a, b) => isNew(a) - isNew(b) || (a < b ? -1 : 1));
     const counts = new Map<string, number>();
     for (const path of paths) {
       const [namespace = '', name = ''] = path.split('/');
@@ -102,7 +104,7 @@ export class ConfigMapWatches {
   #findNamed(services: readonly ServiceObject[]): ReadonlyMap<string, readonly ServiceObject[]> {
     const found = new Map<string, ServiceObject[]>();
     for (const service of services) {
-      // Parses the settings of few Services here, because the settings of many Services must be parsed in turns.
+      // Parses only the settings of Services that may name a ConfigMap, because only `parseSettingsInTurns` may parse many settings.
       if (!ANNOTATIONS.some((name) => Object.hasOwn(service.annotations, name)) || !this.#isOwned(service)) continue;
       const parsed = serviceSettingsFor(service);
       for (const name of configMapsOf(parsed.kind === 'settings' ? parsed.settings : undefined)) {

@@ -83,7 +83,7 @@ export class KubernetesSource implements Source {
 
   get isSynced(): boolean {
     this.#followConfigMaps();
-    // Stays true while a ConfigMap is read that a Service has begun to name.
+    // Stays true when a Service begins to name a ConfigMap that is not read yet.
     this.#hasSynced ||= this.#watches.every(({ cache }) => cache.isSynced);
     return this.#hasSynced;
   }

@@ -62,7 +62,7 @@ export interface WatchedKindOptions<K extends WatchedKind> {
    */
   readonly grantedBy?: string;
   parse(raw: unknown): ParseResult<WatchedObjects[K]>;
-  /** Returns a new version of an object in which large parts that did not change are the parts of the previous version. */
+  /** Returns the new version of an object (`object`), but reuses large parts of the previous version that did not change. */
   reuse?(object: WatchedObjects[K], previous: WatchedObjects[K]): WatchedObjects[K];
   /**
    * Returns when the cause of the object's last change happened, in milliseconds since the epoch. Undefined if the object does not

@@ -100,7 +100,10 @@ export function portKey({ port, protocol }: NumberedPort): string {
   return `${protocol}/${port}`;
 }
 
-/** Returns a key for a host on a shared port. In each node pool, at most one Service owns the host on this port. */
+/**
+ * Returns a key for a host on a shared port. In each node pool, the host on this port belongs to one Service, or to several Services of one
+ * namespace with different path prefixes.
+ */
 export function portHostKey(port: NumberedPort, host: string): string {
   return `${portKey(port)}/${host}`;
 }

@@ -282,7 +282,7 @@ export class Allocator {
     for (const key of resourceKeysOf(listeners, hostsNow)) changed.resources.add(key);
   }
 
-  /** Counts the ports that a Service owns: a port once for each node, and an allocated port for which no node is available once. */
+  /** Counts the ports that a Service owns. A port counts once for each of its nodes, or once if no node is available for it. */
   #countAllocatedPorts(record: ServiceRecord, tenancy: Tenancy): void {
     const { uid, service } = record;
     const membership = tenancy.membershipOf(service.namespace);

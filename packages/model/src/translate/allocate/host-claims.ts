@@ -48,7 +48,7 @@ export function isSameClaim(a: HostClaim, b: HostClaim): boolean {
   return a.namespace === b.namespace && a.pathPrefix === b.pathPrefix && a.clientCaSecret === b.clientCaSecret;
 }
 
-/** Why two claims exclude each other. A later conflict can be seen only if the earlier ones are resolved. */
+/** Why two claims exclude each other, in the order in which `claimConflictBetween` checks the reasons. */
 export const CLAIM_CONFLICTS = ['other-namespace', 'no-http', 'other-client-ca', 'same-path'] as const;
 export type ClaimConflict = (typeof CLAIM_CONFLICTS)[number];
 
@@ -63,8 +63,7 @@ export function claimConflictBetween(a: HostClaim, b: HostClaim): ClaimConflict 
 }
 
 /**
- * Returns what the owner of a Service can change, so that the Service shares a host of `port` with the Services that `owners` names. All these
- * Services belong to the tenant of the Service.
+ * Returns what the owner of a Service can change, so that the Service gets a host of `port` that other Services of the same tenant own.
  */
 export function claimAdvice(conflict: ClaimConflict, port: ServicePort, { pathPrefix }: HostClaim): string {
   switch (conflict) {

@@ -209,7 +209,7 @@ function otherOwnerOn(node: NodeEntry, port: ServicePort, request: PlacementStat
   return isShared ? hostOwnerOn(node, port, request) : undefined;
 }
 
-/** Returns the text for an owner of one of the hosts on this node who cannot share this host with the Service; undefined if there is none. */
+/** Returns the text for another owner of one of the hosts on this node, if the owner cannot share the host; undefined if there is none. */
 function hostOwnerOn(
   { name }: NodeEntry,
   port: ServicePort,

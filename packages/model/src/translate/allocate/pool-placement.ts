@@ -52,7 +52,7 @@ export type PoolPlacementResult =
       readonly stayReason: StatusReason<RefusalReason> | undefined;
     });
 
-/** Places a Service in the requested pool. A Service that gets no nodes in the pool stays on the nodes that it already has. */
+/** Places a Service in the requested pool. A Service that gets no nodes there stays on the nodes that it already has. */
 export function placeInPool(requirements: NodeRequirements, request: PoolPlacementRequest): PoolPlacementResult {
   const { nodes, tenant, service, ports, portAllocations } = request;
   const poolOf = (node: string): string | undefined => nodes.byName.get(node)?.pool;
@@ -76,7 +76,10 @@ export function placeInPool(requirements: NodeRequirements, request: PoolPlaceme
   const refusal: StatusReason<RefusalReason> =
     result.kind === 'conflict'
       ? result.refusal
-      : { reason: 'PortConflict', message: `${requirements.nodesText} has no node with an address of its IP families` };
+      : {
+          reason: 'PortConflict',
+          message: `no node of ${requirements.nodesText} is schedulable and has an address of the Service's IP families`,
+        };
   const message = `${refusal.message}; the Service stays on ${onCurrentNodes.placement.nodes.join(', ')}`;
   return { ...onCurrentNodes, stayReason: { ...refusal, message } };
 }

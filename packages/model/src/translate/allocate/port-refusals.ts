@@ -63,7 +63,7 @@ export function portRefusalsFor(service: ServiceObject, context: PortRefusalCont
     ? [...service.ports].sort((a, b) => Number(isAllocated(b)) - Number(isAllocated(a)))
     : service.ports;
   // A new port of a served Service gets a listener on each node of the Service.
-  const heldNodes = Math.max(1, nodesWithPorts(service.ports, portAllocations.listenersOf(service.uid)).size);
+  const nodeCount = Math.max(1, nodesWithPorts(service.ports, portAllocations.listenersOf(service.uid)).size);
   const hasRoomFor = (count: number): boolean => quota.portsLeft(tenant, count) >= count;
   for (const port of allocatedFirst) {
     const refusal =
@@ -91,7 +91,7 @@ export function portRefusalsFor(service: ServiceObject, context: PortRefusalCont
       refusals.set(port, settingsRefusal);
     } else if (modes.get(port) === 'shared' && !isAllocated(port) && hostsRefusal !== undefined) {
       refusals.set(port, hostsRefusal);
-    } else if (allocation && !isAllocated(port) && !hasRoomFor((newPorts + 1) * heldNodes)) {
+    } else if (allocation && !isAllocated(port) && !hasRoomFor((newPorts + 1) * nodeCount)) {
       refusals.set(port, {
         reason: 'QuotaExceeded',
         message: `port ${portText(port)}: ${quota.portRefusalFor(tenant)}`,

@@ -1,6 +1,6 @@
 // Rules for ports that the fleet shares (`sharedPorts` in the fleet settings). Many Services use such a port on one address, and the host
-// name that a client requests (the server name of TLS, or the Host of HTTP) selects the Service. If a Service owned a port exclusively before the fleet shared the port, the
-// Service keeps the port exclusively until the Service names hosts.
+// name that a client requests (the server name of TLS, or the Host of HTTP) selects the Service. If a Service owned a port exclusively
+// before the fleet shared the port, the Service keeps the port exclusively until the Service names hosts.
 
 import type { FleetSettings } from '../../fleet-settings.ts';
 import { isHostAllowed } from '../../match/hosts.ts';
@@ -204,8 +204,8 @@ export interface HostRequest {
 }
 
 /**
- * Returns why a Service cannot replace its hosts and claims on shared ports by the requested ones; undefined if it can. A Service replaces
- * all of its hosts and claims or none. Placement looks for conflicts on ports that the Service does not have yet.
+ * Returns why a Service cannot replace its hosts and claims on shared ports by the requested hosts and claims; undefined if it can. A
+ * Service replaces all of its hosts and claims or none. Placement looks for conflicts on ports that the Service does not have yet.
  */
 export function hostRefusalFor(
   service: ServiceObject,

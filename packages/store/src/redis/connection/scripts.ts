@@ -39,7 +39,7 @@ export type ReadCommand = readonly [name: string, key: string, ...args: readonly
 export async function readTogether(redis: Redis, commands: readonly ReadCommand[]): Promise<unknown[]> {
   const keys = commands.map(([, key]) => key);
   const args = commands.flatMap(([name, , ...rest]) => [name, rest.length, ...rest]);
-  // Not EVALSHA, which Redis refuses to users who may only read the keys. ioredis has no command for EVALSHA_RO.
+  // Sends EVAL_RO, because Redis refuses EVALSHA to users who may only read the keys, and ioredis has no command for EVALSHA_RO.
   return (await redis.call('EVAL_RO', sourceOf('read-together'), keys.length, ...keys, ...args)) as unknown[];
 }
 
