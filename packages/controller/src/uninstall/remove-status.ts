@@ -16,7 +16,7 @@ export interface StatusRemovalOptions {
 }
 
 const MAX_CONCURRENT_WRITES = 8;
-/** The maximum number of passes. An object that is edited during a pass causes a conflict, and the next pass reads the object again. */
+/** The maximum number of passes. The next pass reads an object again that was edited meanwhile, or whose write has failed. */
 const MAX_PASSES = 5;
 const PASS_BACKOFF = { minMs: 100, maxMs: 2_000 };
 const EMPTY_STATUS = { status: {}, fingerprint: '' } as const;
@@ -70,29 +70,32 @@ interface StatusRemoval extends StatusRemovalOptions {
 async function removeInPasses(what: string, options: StatusRemoval): Promise<void> {
   const { clock, signal } = options;
   for (let pass = 1; ; pass++) {
-    const { conflict, refused } = await runPass(what, options);
-    const left = conflict + refused;
+    const { again, refused } = await runPass(what, options);
+    const left = again + refused;
     if (left === 0) return;
-    // Another pass can resolve conflicts, but a refused write would be refused again.
-    if (conflict === 0 || pass === MAX_PASSES)
+    // Another pass would not help a refused write.
+    if (again === 0 || pass === MAX_PASSES)
       throw new Error(`failed to remove the ${what}: ${left} objects still have fields that this fleet has written`);
     await wait(clock, backoffMs(pass, { ...PASS_BACKOFF, random: Math.random }), signal);
   }
 }
 
+/** The numbers of objects that still have what was to be removed. */
 interface PassResult {
-  readonly conflict: number;
+  /** Those that have changed meanwhile, and those whose write has failed. */
+  readonly again: number;
   readonly refused: number;
 }
 
 async function runPass(what: string, removal: StatusRemoval): Promise<PassResult> {
   const { signal, log, path, writer, patch, targetFor } = removal;
-  const counts = { done: 0, conflict: 0, refused: 0 };
+  const counts = { done: 0, again: 0, refused: 0 };
   for await (const page of listPages({ path }, removal)) {
     const targets = page.map(targetFor).filter((target) => target !== undefined);
     await forEachConcurrently(targets, { concurrency: MAX_CONCURRENT_WRITES, signal }, async (target) => {
       const { kind } = await writer.write(target, patch);
-      counts[kind === 'conflict' || kind === 'refused' ? kind : 'done'] += 1;
+      if (kind === 'conflict' || kind === 'failed') counts.again += 1;
+      else counts[kind === 'refused' ? 'refused' : 'done'] += 1;
     });
     if (targets.length > 0) log.info({ ...counts }, `removed the ${what}`);
   }

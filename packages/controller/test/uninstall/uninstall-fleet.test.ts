@@ -85,6 +85,15 @@ test('reads Services again after a pause if they changed during the write', asyn
   assert.equal(lists(), 3 + 1);
 });
 
+test('writes again if a write fails at the API server', async () => {
+  const { done, clock, lists } = startUninstall((write) =>
+    write < 3 ? new KubeApiError('AWAY', 'a webhook does not answer', { status: 500 }) : undefined,
+  );
+  await clock.advance(10_000);
+  await done;
+  assert.equal(lists(), 3 + 1);
+});
+
 test('fails after five passes if a Service changes all the time', async () => {
   const { done, clock, lists } = startUninstall(() => new KubeApiError('CONFLICT', 'changed'));
   const failed = assert.rejects(done, /failed to remove the status of Services: 1 objects still have fields/);

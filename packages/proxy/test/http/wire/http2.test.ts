@@ -102,6 +102,17 @@ test('relays requests of one connection with their bodies, at the same time', as
   );
 });
 
+test('refuses a response that names more than 32 fields in Connection', async (context) => {
+  const at = await endpoint(context, (_request, response) => {
+    response.setHeader('connection', Array.from({ length: 33 }, (_, index) => `x${index}`).join());
+    response.setHeader('x32', 'only for the proxy');
+    response.end('body');
+  });
+  const { fleet } = await fleetOf(context, plain(at));
+  const { headers } = await ask(connectTo(context, fleet), { ':path': '/' });
+  assert.deepEqual([headers[':status'], headers.x32], [502, undefined]);
+});
+
 test('relays a large body to a slow client without filling memory, and other requests meanwhile', async (context) => {
   const at = await endpoint(context, (request, response) => {
     if (request.url === '/small') response.end('small');
