@@ -64,17 +64,19 @@ function isStringArray(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
 
-/** The maximum length of a line, with room for the keys of 100,000 listeners. */
-const MAX_LINE_CHARACTERS = 8_388_608;
+/** The maximum length of a request. */
+export const MAX_REQUEST_CHARACTERS = 4_096;
+/** The maximum length of a reply, with room for the keys of 100,000 listeners. */
+export const MAX_REPLY_CHARACTERS = 8_388_608;
 
-/** Calls `onLine` for each line that the socket receives. Destroys the socket if a line is too long. */
-export function readLines(socket: Socket, onLine: (line: string) => void): void {
+/** Calls `onLine` for each line that the socket receives. Destroys the socket if a line is longer than `maxCharacters`. */
+export function readLines(socket: Socket, maxCharacters: number, onLine: (line: string) => void): void {
   let rest = '';
   socket.setEncoding('utf8');
   socket.on('data', (chunk: string) => {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() ?? '';
-    if (rest.length > MAX_LINE_CHARACTERS) socket.destroy();
+    if (rest.length > maxCharacters) socket.destroy();
     for (const line of lines) if (!socket.destroyed) onLine(line);
   });
 }

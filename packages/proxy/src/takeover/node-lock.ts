@@ -22,6 +22,8 @@ const LOCK_RETRY_INTERVAL_MS = 250;
 const LOCK_RETRY_AFTER_RELEASE_MS = 5;
 const LEAVE_POLL_INTERVAL_MS = 20;
 const MAX_LOCK_NAME_BYTES = 100;
+/** How many processes may wait for the lock. An upgrade needs one; any process of the host may connect. */
+const MAX_WAITING = 16;
 
 /** Which proxy serves this node, as seen by this proxy. */
 export type NodeOwnership =
@@ -67,6 +69,7 @@ export class NodeLock {
   acquire(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const server = createServer((socket) => predecessor.addWaiting(socket));
+    server.maxConnections = MAX_WAITING;
     const { clock, actions } = this.#options;
     const predecessor = new Predecessor(server, { clock, actions, onCeded: () => this.#onHandedOver() });
     server.once('error', (error: NodeJS.ErrnoException) => {

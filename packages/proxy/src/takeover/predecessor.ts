@@ -1,7 +1,14 @@
 import type { Server, Socket } from 'node:net';
 import type { TablePosition } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
-import { parseTakeoverRequest, readLines, type TakeoverReply, type TakeoverRequest, writeLine } from './messages.ts';
+import {
+  MAX_REQUEST_CHARACTERS,
+  parseTakeoverRequest,
+  readLines,
+  type TakeoverReply,
+  type TakeoverRequest,
+  writeLine,
+} from './messages.ts';
 import type { TakeoverActions } from './takeover-actions.ts';
 
 // The predecessor is the proxy that serves the node when a takeover begins. It invites one successor at a time to open
@@ -47,7 +54,7 @@ export class Predecessor {
     this.#waiting.add(socket);
     socket.on('error', () => socket.destroy());
     socket.on('close', () => this.#onSocketClose(socket));
-    readLines(socket, (line) => {
+    readLines(socket, MAX_REQUEST_CHARACTERS, (line) => {
       const request = parseTakeoverRequest(line);
       if (request === undefined) socket.destroy();
       else this.#answer(socket, request);

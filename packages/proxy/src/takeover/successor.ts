@@ -4,7 +4,7 @@
 import { connect, type Socket } from 'node:net';
 import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
-import { parseTakeoverReply, readLines, type TakeoverReply, writeLine } from './messages.ts';
+import { MAX_REPLY_CHARACTERS, parseTakeoverReply, readLines, type TakeoverReply, writeLine } from './messages.ts';
 
 const REQUEST_INTERVAL_MS = 250;
 /**
@@ -53,7 +53,7 @@ export class Successor {
     });
     this.#socket.on('error', () => undefined);
     this.#socket.on('close', () => this.#onPredecessorGone());
-    readLines(this.#socket, (line) => {
+    readLines(this.#socket, MAX_REPLY_CHARACTERS, (line) => {
       const reply = parseTakeoverReply(line);
       if (reply !== undefined) this.#take(reply);
     });

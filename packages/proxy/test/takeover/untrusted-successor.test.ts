@@ -63,6 +63,20 @@ test('lets a successor with another table wait, and disconnects one that sends a
   await assertServing(fleet, proxy, webService([endpointOf(backend)], { name: 'new', port: 9_090 }));
 });
 
+test('has a bound on the processes that wait for the lock, and on what they send', async () => {
+  await using fleet = await startFleet();
+  await using backend = await echoServer();
+  const proxy = await startServing(fleet, webService([endpointOf(backend)]));
+  using stack = new DisposableStack();
+  const waiting: UntrustedSuccessor[] = [];
+  while (waiting.length < 16) waiting.push(stack.use(await connectToLock(fleet)));
+  using oneMore = await connectToLock(fleet);
+  await oneMore.ended;
+  waiting[0]?.send('x'.repeat(10_000));
+  await waiting[0]?.ended;
+  await assertServing(fleet, proxy, webService([endpointOf(backend)], { name: 'new', port: 9_090 }));
+});
+
 async function assertServing(fleet: Fleet, proxy: RunningProxy, another: Parameters<Fleet['serve']>[0]): Promise<void> {
   await waitForListenerReport(proxy, { bound: true, listening: true, error: null });
   await fleet.serve({ ...another, name: 'web', port: PORT }, another);
