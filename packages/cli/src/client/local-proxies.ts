@@ -105,7 +105,9 @@ async function findSockets(directory: string): Promise<readonly string[]> {
   if (own.length > 0) return own;
   const children = await readdir(directory, { withFileTypes: true });
   const paths = children.flatMap((child) => (child.isDirectory() ? [join(directory, child.name)] : [])).sort();
-  const found = await Promise.all(paths.map(async (path) => ({ path, sockets: await socketsIn(path).catch(() => []) })));
+  const found = await Promise.all(
+    paths.map(async (path) => ({ path, sockets: await socketsIn(path).catch(() => []) })),
+  );
   const [first, ...others] = found.filter(({ sockets }) => sockets.length > 0);
   if (first === undefined) throw new UsageError(`${directory} has no directory of a proxy; ${ADVICE}`);
   if (others.length === 0) return first.sockets;

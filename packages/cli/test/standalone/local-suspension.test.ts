@@ -57,7 +57,10 @@ test('finds the state directory of the only fleet below the given directory, and
   mkdirSync(`${state.path}/other/proxy-n1`, { recursive: true });
   const { code, stderr } = await suspend();
   assert.equal(code, 2);
-  assert.match(stderr, /^weir: this node has proxies of 2 fleets; choose one: --state \S+\/other or --state \S+\/weir\n/);
+  assert.match(
+    stderr,
+    /^weir: this node has proxies of 2 fleets; choose one: --state \S+\/other or --state \S+\/weir\n/,
+  );
 });
 
 test('names the directory and the fix if no proxy is there', async () => {

@@ -3,13 +3,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LEASED_RESOURCES, type LeasedResource } from '@weir/model/data-plane';
 import { type Clock, errorMessage, type Logger, Loop, wait } from '@weir/runtime';
-import {
-  LEASE_REGISTRATION_MS,
-  type LeaseName,
-  MAX_LEASES_PER_EXCHANGE,
-  type Store,
-  StoreError,
-} from '@weir/store';
+import { LEASE_REGISTRATION_MS, type LeaseName, MAX_LEASES_PER_EXCHANGE, type Store, StoreError } from '@weir/store';
 import { Lease, leaseKey, ownerKey, requestToReturn } from './lease.ts';
 import { DemandWindow } from './lease-demand.ts';
 import type { LimiterRegistry, LimitShare } from './limiter-registry.ts';

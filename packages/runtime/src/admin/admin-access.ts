@@ -52,7 +52,8 @@ export function exposureWarningFor({ host, tls, token }: AdminEndpoint): Exposur
   if (isLoopback(host)) return undefined;
   if (token === undefined)
     return {
-      message: 'any host that reaches the admin server can read metrics, access logs, top clients and the names of Services and tenants',
+      message:
+        'any host that reaches the admin server can read metrics, access logs, top clients and the names of Services and tenants',
       advice: 'set WEIR_ADMIN_TOKEN and WEIR_ADMIN_TLS, or listen on loopback',
     };
   if (tls === undefined)
