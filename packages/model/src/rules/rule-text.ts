@@ -23,7 +23,10 @@ export function metricText(metric: RuleMetric, value: number): string {
 }
 
 function scaledText(value: number): string {
-  const step = Math.min(PREFIXES.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, value)) / 3)));
+  const last = PREFIXES.length - 1;
+  let step = Math.min(last, Math.max(0, Math.floor(Math.log10(Math.max(1, value)) / 3)));
+  // 999,600 is 1,000 k when rounded, so 1 M.
+  if (step < last && Number(rounded(value / 1000 ** step)) >= 1000) step += 1;
   return `${rounded(value / 1000 ** step)} ${PREFIXES[step]}`;
 }
 
