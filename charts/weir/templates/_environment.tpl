@@ -60,12 +60,10 @@
 {{- end }}
 {{- end }}
 
-{{/* The secret that seals private keys; empty if the controller reads no Secrets. */}}
+{{/* The secret that seals private keys, and from which the proxies derive the values of sticky cookies. */}}
 {{- define "weir.fleetSecretEnvironment" -}}
-{{- if ne .Values.tls.secretAccess "none" }}
 - name: WEIR_FLEET_SECRET
   valueFrom: {secretKeyRef: {name: {{ .Values.tls.fleetSecret | default (printf "%s-fleet" (include "weir.fullname" .)) }}, key: secret}}
-{{- end }}
 {{- end }}
 
 {{/* The admin server for probes and metrics: TLS, and the token of the release. */}}
