@@ -81,6 +81,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
   });
   const ruleEvents = new RuleEvents(
     new EventWriter({ api: leaderApi, clock, log: log.child({ part: 'rules' }), instance: identity }),
+    clock,
   );
   const source = new KubernetesSource({
     api,

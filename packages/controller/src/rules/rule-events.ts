@@ -1,6 +1,13 @@
 import { type RuleEvent, ruleEventText, type Tenant, truncateMessage } from '@weir/model';
+import type { Clock, Timer } from '@weir/runtime';
 import { WEIR_API_VERSION } from '../kubernetes/kube-api.ts';
-import { type EventSubject, type EventToWrite, type EventWriter, eventNameFor } from '../status/event-writer.ts';
+import {
+  EVENT_RETRY_MS,
+  type EventSubject,
+  type EventToWrite,
+  type EventWriter,
+  eventNameFor,
+} from '../status/event-writer.ts';
 import type { SourceSnapshot } from '../watch/source.ts';
 
 /** The begin or the end of a rule's action on a tenant. */
@@ -22,11 +29,14 @@ const MAX_WAITING_NOTICES = 200;
 /** Writes Events about rules to the TenantPolicy, and to the namespaces in which the tenant has Services. */
 export class RuleEvents implements RuleReporter {
   readonly #events: Pick<EventWriter, 'write' | 'keepOnly'>;
+  readonly #clock: Clock;
+  readonly #retries = new Set<Timer>();
   #waiting = 0;
   #written: Promise<unknown> = Promise.resolve();
 
-  constructor(events: Pick<EventWriter, 'write' | 'keepOnly'>) {
+  constructor(events: Pick<EventWriter, 'write' | 'keepOnly'>, clock: Clock) {
     this.#events = events;
+    this.#clock = clock;
   }
 
   report(notices: readonly RuleNotice[], snapshot: SourceSnapshot): void {
@@ -34,18 +44,32 @@ export class RuleEvents implements RuleReporter {
     for (const notice of notices) {
       if (this.#waiting >= MAX_WAITING_NOTICES) return;
       this.#waiting += 1;
-      const newEvents = ruleEventsFor(notice, snapshot);
-      this.#written = this.#written
-        .then(() => this.#events.write({ newEvents, persistentEvents: [], currentEvents: () => newEvents }))
-        .finally(() => {
-          this.#waiting -= 1;
-        });
+      const events = ruleEventsFor(notice, snapshot);
+      this.#writeNext(events, events);
     }
   }
 
-  /** Resolves once the Events of all notices so far are written or have failed. */
+  /** Resolves once the Events of all notices so far are written or have failed. Failed Events are not retried any more. */
   async close(): Promise<void> {
     await this.#written;
+    for (const retry of this.#retries) retry.cancel();
+  }
+
+  /** Writes the new Events of one notice, and those of its Events that have failed and whose retry is due. */
+  #writeNext(events: readonly EventToWrite[], newEvents: readonly EventToWrite[]): void {
+    this.#written = this.#written.then(async () => {
+      const written = await this.#events.write({ newEvents, persistentEvents: [], currentEvents: () => events });
+      if (written === 'retry-pending') this.#retryLater(events);
+      else this.#waiting -= 1;
+    });
+  }
+
+  #retryLater(events: readonly EventToWrite[]): void {
+    const retry = this.#clock.setTimeout(() => {
+      this.#retries.delete(retry);
+      this.#writeNext(events, []);
+    }, EVENT_RETRY_MS);
+    this.#retries.add(retry);
   }
 }
 

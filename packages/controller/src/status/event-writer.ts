@@ -9,7 +9,7 @@ import type { ObservedService } from './service-status.ts';
 
 /** How often an Event is written again while its condition lasts. The API server deletes an Event after an hour. */
 const EVENT_RENEWAL_MS = 30 * 60_000;
-const EVENT_RETRY_MS = 60_000;
+export const EVENT_RETRY_MS = 60_000;
 
 /** Errors of the API server that a retry after a minute cannot resolve. */
 const PERMANENT_ERRORS: ReadonlySet<string> = new Set<KubeApiErrorCode>([
