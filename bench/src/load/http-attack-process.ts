@@ -9,7 +9,7 @@ export type AttackBytes = {
   readonly first: string;
   /** Whether the connection counts as open when the proxy has answered `first`. */
   readonly awaitsAnswer: boolean;
-  /** Sent again and again by `run`. Empty if the client reads one byte instead, and no other byte. */
+  /** Sent again and again by `run`. If empty, and if no answer is awaited, the client reads one byte instead, and no other byte. */
   readonly next: string;
   /** How often one write contains `next`. */
   readonly copies: number;
@@ -66,7 +66,7 @@ class AttackConnection {
   }
 
   get #readsSlowly(): boolean {
-    return this.#bytes.next === '';
+    return this.#bytes.next === '' && !this.#bytes.awaitsAnswer;
   }
 
   /** Resolves when the connection is open, or closed. */
