@@ -44,7 +44,7 @@ describe('a busy fleet with Redis behind sentinels', requireProgram('redis'), ()
       await eventually(
         async () => {
           for (const warning of await fleet.ledgerWarnings())
-            assert.match(warning, /the ledger takes no usage .* is out of memory; raise its maxmemory/);
+            assert.match(warning, /the ledger refuses the usage .* is out of memory; raise its maxmemory/);
         },
         { timeoutMs: 30_000 },
       );

@@ -121,8 +121,8 @@ describe('the permissions of the chart to read Secrets', requireProgram('helm'),
   test('come with a generated fleet secret unless a secret is named', async () => {
     const secrets = async (...values: readonly string[]): Promise<boolean> =>
       (await renderChart('weir', ...values.map((each) => `--set=${each}`))).includes('name: weir-fleet\n');
-    assert.equal(await secrets(), false);
+    assert.equal(await secrets(), true);
     assert.equal(await secrets('tls.secretAccess=cluster'), true);
-    assert.equal(await secrets('tls.secretAccess=cluster', 'tls.fleetSecret=own'), false);
+    assert.equal(await secrets('tls.fleetSecret=own'), false);
   });
 });
