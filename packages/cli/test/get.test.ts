@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { type RunningConsole, startConsole, storeSuspensionWriter } from '@weir/console';
-import { systemClock as clock, silentLogger } from '@weir/runtime';
+import type { RunningConsole } from '@weir/console';
 import type { MemoryStore } from '@weir/store';
+import { startConsoleOf } from './fixtures/console.ts';
 import { storeOf } from './fixtures/store.ts';
 import { type InProcessResult, runWeirInProcess, runWeirOnTerminal } from './fixtures/weir-in-process.ts';
 
@@ -11,16 +11,7 @@ describe('weir get', { timeout: 30_000 }, () => {
   let console: RunningConsole;
   before(async () => {
     store = await storeOf('rival', 'shop');
-    console = await startConsole({
-      store,
-      fleet: 'test',
-      host: '127.0.0.1',
-      port: 0,
-      suspensionWriter: storeSuspensionWriter({ suspensionStore: store.suspensions, clock }),
-      auth: { kind: 'none' },
-      clock,
-      log: silentLogger(),
-    });
+    console = await startConsoleOf(store);
     await console.refresh();
   });
   after(async () => {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startConsole, storeSuspensionWriter } from '@weir/console';
-import { systemClock as clock, silentLogger } from '@weir/runtime';
 import { MemoryStore } from '@weir/store';
+import { startConsoleOf } from './fixtures/console.ts';
 import { runWeirProcess } from './fixtures/weir-process.ts';
 
 test('weir resume fails and prints the kubectl command if the console cannot delete the Suspension', async () => {
@@ -17,16 +16,7 @@ test('weir resume fails and prints the kubectl command if the console cannot del
     origin: { kind: 'kubernetes' },
     createdAt: null,
   });
-  const console = await startConsole({
-    store,
-    fleet: 'test',
-    host: '127.0.0.1',
-    port: 0,
-    suspensionWriter: storeSuspensionWriter({ suspensionStore: store.suspensions, clock }),
-    auth: { kind: 'none' },
-    clock,
-    log: silentLogger(),
-  });
+  const console = await startConsoleOf(store);
   try {
     const { code, stdout, output } = await runWeirProcess(['resume', 'shop', '--server', console.url]);
     assert.equal(code, 1, output);
