@@ -41,7 +41,7 @@ test('rejects invalid requests, and drains on request', async () => {
   const proxy = await fleet.proxy({ stateDirectory: state.path, workers: 2 });
   const socketPath = join(state.path, 'proxy-a', 'admin.sock');
   const wrong: [string, number, RegExp][] = [
-    ['/', 404, /POST \/profile\?worker=0&seconds=5 or POST \/drain/],
+    ['/', 404, /POST \/profile\?worker=0&seconds=5, POST \/drain/],
     ['//', 400, /not a path/],
     ['http://[', 400, /not a path/],
     ['/profile?worker=2', 400, /invalid worker \\"2\\": expected an integer from 0 to 1/],
