@@ -69,6 +69,8 @@ export function epollEventLayoutFor(architecture: string): EpollEventLayout | un
 
 export const SOCK_DGRAM = 2;
 export const SO_RCVBUF = 8;
+/** 0 lets the kernel choose the sizes of the buffers again after `SO_RCVBUF`. Linux 5.14 or later. */
+export const SO_BUF_LOCK = 72;
 /** Reads the memory use of a socket as an array of u32: `SK_MEMINFO_…` of linux/sock_diag.h. Entry 0 is received data, 1 its limit, 5 data to send, 8 dropped datagrams. */
 export const SO_MEMINFO = 55;
 export const SK_MEMINFO_BYTES = 36;

@@ -22,8 +22,9 @@ import {
 import type { AcceptedStream, DetachedStream, StreamEvents, Window } from '../tcp-transport.ts';
 import { EpollDetachedInput } from './epoll-detached-input.ts';
 import { lastReader } from './loop-iteration.ts';
-import { bytesRead, readMemory } from './read-memory.ts';
+import { bytesRead, NARROW_READ_BYTES, readMemory } from './read-memory.ts';
 import { ReadQuantum } from './read-quantum.ts';
+import { limitReceiveBuffer } from './receive-buffer.ts';
 import { SendBuffer } from './send-buffer.ts';
 import { transmitBytes, WriteQueue } from './write-queue.ts';
 
@@ -54,6 +55,8 @@ export class EpollStream implements AcceptedStream {
   #readTurn = 0;
   #fin: Fin = 'none';
   readonly #readQuantum = new ReadQuantum();
+  /** Whether the receive buffer has its limit. An accepted stream needs none: the buffer of a distant client must grow. */
+  #isReceiveLimited: boolean;
   readonly #sendBuffer: SendBuffer;
   /** Whether a stream without a full window waits until the kernel has sent all bytes. */
   #awaitsSpace = false;
@@ -73,6 +76,7 @@ export class EpollStream implements AcceptedStream {
     // Accepted connections inherit TCP_NODELAY from the listen socket.
     this.#sendBuffer = new SendBuffer({ window, hasNoDelay: !isConnecting });
     this.#readQuantum.setWindow(window);
+    this.#isReceiveLimited = !isConnecting || window !== 'full';
   }
 
   get remoteAddress(): string {
@@ -246,7 +250,13 @@ export class EpollStream implements AcceptedStream {
     if (count === quantum || this.#mayReadShort) this.#resumeLater();
     else this.#isReadable = false;
     this.#readQuantum.adapt(this, count);
+    if (count >= NARROW_READ_BYTES && !this.#isReceiveLimited) this.#limitReceive();
     this.#deliver(count);
+  }
+
+  #limitReceive(): void {
+    this.#isReceiveLimited = true;
+    limitReceiveBuffer(this.#descriptor);
   }
 
   #deliver(count: number): void {
