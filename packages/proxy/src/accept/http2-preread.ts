@@ -31,6 +31,13 @@ export class Http2Preread implements ConnectionHandler {
     this.connection = new Http2Connection({ role: 'server', sink: owner, handler: this, now });
   }
 
+  /** Reads bytes of the client up to the first request. The session gets the rest, which may begin many requests. */
+  receive(bytes: Uint8Array): void {
+    let at = 0;
+    while (at < bytes.length && this.connection.handler === this) at += this.connection.receive(bytes.subarray(at), 1);
+    if (at < bytes.length) this.connection.handler.onUnread?.(bytes.subarray(at));
+  }
+
   onRequest(stream: Http2Stream, head: DecodedHead, refusal: RequestHeadRefusal | undefined): StreamConsumer {
     const { connection } = this;
     const answer = this.#owner.onFirstRequest(refusal ?? head);

@@ -196,7 +196,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     const rest = this.#proxyHeaderReader === undefined ? bytes : this.#readProxyHeader(this.#proxyHeaderReader, bytes);
     if (rest === undefined) return;
     if (this.#http2 !== undefined) {
-      this.#http2.connection.receive(rest);
+      this.#http2.receive(rest);
       return;
     }
     this.#uncountedBytes += rest.length;
@@ -271,7 +271,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     this.#uncountedBytes = 0;
     this.#http2 = new Http2Preread(this, this.#options.now);
     this.#http2.connection.start();
-    this.#http2.connection.receive(bytes);
+    this.#http2.receive(bytes);
   }
 
   write(bytes: Uint8Array): number {

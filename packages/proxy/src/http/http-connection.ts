@@ -149,12 +149,17 @@ export abstract class HttpConnection
     }
   }
 
-  /** Counts the connection for its Service, once. Must be called with each request. */
+  /** Counts the connection for its Service, once. Must be called with each valid request. */
   protected countConnection(): void {
     if (this.#firstRequest === 'valid') return;
     this.#firstRequest = 'valid';
     addToCounter(this.counters, CONNECTIONS, 1);
     this.record = startClientRecord(this.context, this.upstream, { info: this.info, countsBytes: !this.isHttp2 });
+  }
+
+  /** Must be called with each request whose head is not valid. A connection without a valid request is not counted. */
+  protected onInvalidRequest(): void {
+    if (this.#firstRequest !== 'valid') this.#firstRequest = 'invalid';
   }
 
   onReadAllowed(direction: Direction): void {
@@ -270,7 +275,7 @@ export abstract class HttpConnection
 
   /** Begins to log the request of this connection. `request` is undefined if no endpoint gets the request. */
   protected beginLog(head: LoggedHead | undefined, request: EndpointRequest | undefined): void {
-    if (head === undefined && this.#firstRequest !== 'valid') this.#firstRequest = 'invalid';
+    if (head === undefined) this.onInvalidRequest();
     this.logged = this.startLog(this.upstream.route, head);
     if (this.logged !== undefined) this.logged.request = request;
   }

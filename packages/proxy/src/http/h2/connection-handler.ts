@@ -11,6 +11,11 @@ export interface ConnectionHandler {
    * handler returns; the head of a refused request is not complete.
    */
   onRequest(stream: Http2Stream, head: DecodedHead, refusal: RequestHeadRefusal | undefined): StreamConsumer;
+  /**
+   * Takes bytes of the peer that the former handler has received and not read: see `Http2Connection.moveTo`. The bytes
+   * are valid until the handler returns.
+   */
+  onUnread?(bytes: Uint8Array): void;
   /** Called in a client when `freeStreams` may have changed. */
   onCapacity(): void;
   /** Called after `drain`, when all streams have ended and the peer opens no more. The owner closes the transport. */

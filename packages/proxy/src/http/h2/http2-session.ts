@@ -132,6 +132,12 @@ export class Http2Session
     if (at < bytes.length && !this.#isLingering) this.#waitForTurn(bytes, at);
   }
 
+  onUnread(bytes: Uint8Array): void {
+    if (this.isEnded || this.#isLingering) return;
+    this.#waitForTurn(NO_BYTES, 0);
+    this.onData(this.client, bytes);
+  }
+
   /** Keeps the rest of a read with many requests until it is the turn of the tenant. */
   #waitForTurn(bytes: Uint8Array, at: number): void {
     this.#unread = new Uint8Array(bytes.subarray(at));
@@ -241,7 +247,8 @@ export class Http2Session
   // What the connection reports.
 
   onRequest(stream: Http2Stream, head: DecodedHead, refusal: RequestHeadRefusal | undefined): StreamConsumer {
-    this.countConnection();
+    if (refusal === undefined) this.countConnection();
+    else this.onInvalidRequest();
     const request = new Http2Request(this, stream, this.options);
     this.#requests.add(request);
     // The request may end before it is returned.

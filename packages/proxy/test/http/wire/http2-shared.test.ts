@@ -9,7 +9,10 @@ import { connectClient, eventually, type TestClient } from '@weir/testkit';
 import { FrameReader, writeFrameHeader } from '../../../src/http/h2/frames.ts';
 import { HpackEncoder } from '../../../src/http/h2/hpack/encoder.ts';
 import { CLIENT_PREFACE, FLAG, FRAME } from '../../../src/http/h2/protocol.ts';
+import { MAX_REQUESTS_PER_TURN } from '../../../src/http/request-turns.ts';
 import type { RunningProxy } from '../../../src/index.ts';
+import { epollTransport } from '../../../src/transport/tcp/epoll-transport.ts';
+import type { TcpTransport } from '../../../src/transport/tcp-transport.ts';
 import { type Fleet, startFleet } from '../../fixtures/fleet.ts';
 import { PORT } from '../../fixtures/listen-address.ts';
 import { outcomesFor, startServing } from '../../fixtures/services.ts';
@@ -216,4 +219,29 @@ test('refuses a first request that no Service gets, and a client that breaks the
   await frameOf(broken, FRAME.goaway);
   assert.deepEqual(await broken.ended, { kind: 'end' });
   assert.equal(await ask(connectTo(context, fleet), 'shop.example'), '200 web shop.example /');
+});
+
+test('begins no more requests of the first read of a connection in one turn than of later reads', async (context) => {
+  const turns: number[] = [];
+  const transport: TcpTransport = {
+    ...epollTransport,
+    connect(to, events, window) {
+      turns.push(epollTransport.turns.current);
+      return epollTransport.connect(to, events, window);
+    },
+  };
+  const web = await serviceOf(context, 'web', { settings: { hosts: ['shop.example'] } });
+  let now = 0;
+  // Each turn of the event loop has time for one turn of a tenant.
+  await using worker = await startWorkerInTest(web, { transport, sliceClock: () => ++now });
+  await using client = await connectClient({ host: worker.host, port: PORT });
+  const requests = Array.from({ length: 4 * MAX_REQUESTS_PER_TURN }, (_, index) =>
+    frame(FRAME.headers, FLAG.endHeaders | FLAG.endStream, 2 * index + 1, headBlock('shop.example')),
+  );
+  await client.send(Buffer.concat([CLIENT_PREFACE, frame(FRAME.settings, 0, 0, new Uint8Array(0)), ...requests]));
+  await eventually(() => assert.equal(turns.length, requests.length));
+  const begun = Map.groupBy(turns, (turn) => turn);
+  const most = Math.max(...[...begun.values()].map(({ length }) => length));
+  // The first request begins in the turn of its connection's preread, and takes no turn of the tenant.
+  assert.ok(most <= MAX_REQUESTS_PER_TURN + 1, `${most} requests in one turn`);
 });

@@ -1,6 +1,8 @@
 // Counts requests at a real proxy: by code class in the ledger, and with their durations in the metrics.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
+import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { connectClient, eventually, type HttpBackend, httpBackend } from '@weir/testkit';
@@ -24,6 +26,8 @@ interface Serving extends AsyncDisposable {
   readonly backend: HttpBackend;
   readonly proxy: RunningProxy;
   usage(): Promise<unknown>;
+  /** How many connections the Service has counted. */
+  connections(): Promise<number | undefined>;
   /** The lines of the metrics of requests, without those of buckets. */
   metrics(): Promise<string[]>;
 }
@@ -43,6 +47,9 @@ async function serveHttp(): Promise<Serving> {
     async usage() {
       const { requests, requestsByCodeClass } = (await fleet.usage()).web ?? {};
       return { requests, ...requestsByCodeClass };
+    },
+    async connections() {
+      return (await fleet.usage()).web?.connections;
     },
     async metrics() {
       const { host, port } = proxy.adminAddress ?? assert.fail('the proxy has no admin port');
@@ -114,4 +121,20 @@ test('counts a granted upgrade as 2xx when it begins', async () => {
   await eventually(async () => {
     assert.deepEqual(await serving.usage(), { requests: 1, '2xx': 1, '3xx': 0, '4xx': 0, '5xx': 0, none: 0 });
   });
+});
+
+test('counts no connection for a client whose only request is not valid, with each version of HTTP', async () => {
+  await using serving = await serveHttp();
+  const { host } = serving;
+  await using client = await connectClient({ host, port: PORT });
+  await client.send('GET a HTTP/1.1\r\nHost: a\r\n\r\n');
+  await client.take(/^HTTP\/1\.1 400 /);
+  const session = connectHttp2(`http://${host}:${PORT}`);
+  const [answer] = await once(session.request({ ':path': 'a' }).end(), 'response');
+  assert.equal(answer[':status'], 400);
+  session.destroy();
+  await eventually(async () => {
+    assert.deepEqual(await serving.usage(), { requests: 2, '2xx': 0, '3xx': 0, '4xx': 2, '5xx': 0, none: 0 });
+  });
+  assert.equal(await serving.connections(), 0);
 });
