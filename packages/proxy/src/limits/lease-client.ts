@@ -1,13 +1,13 @@
 // Keeps this proxy's shares of fleet-wide limits. The main thread measures what the clients of each tenant and Service
 // need, exchanges claims with the other proxies through the store, and writes the shares into the limiter state.
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { LEASED_RESOURCES, type LeasedResource } from '@weir/model/data-plane';
+import type { LeasedResource } from '@weir/model/data-plane';
 import { type Clock, errorMessage, type Logger, Loop, wait } from '@weir/runtime';
-import { LEASE_REGISTRATION_MS, type LeaseName, MAX_LEASES_PER_EXCHANGE, type Store, StoreError } from '@weir/store';
-import { Lease, leaseKey, ownerKey, requestToReturn } from './lease.ts';
-import { DemandWindow } from './lease-demand.ts';
+import { LEASE_REGISTRATION_MS, MAX_LEASES_PER_EXCHANGE, type Store, StoreError } from '@weir/store';
+import { Lease, leaseKey, requestToReturn } from './lease.ts';
 import type { LimiterRegistry, LimitShare } from './limiter-registry.ts';
-import type { LimitedOwner, TableLimits } from './table-limits.ts';
+import { OwnLeases, type PlacedLease } from './own-leases.ts';
+import type { TableLimits } from './table-limits.ts';
 
 const TICK_MS = 50;
 const MAX_TICK_MS = 1_000;
@@ -53,26 +53,10 @@ export interface LeaseClientOptions {
   readonly onSettled: () => void;
 }
 
-/** A tenant or Service with its leases. */
-interface LeasedOwner {
-  owner: LimitedOwner;
-  readonly window: DemandWindow;
-  readonly leases: Map<LeasedResource, Lease>;
-}
-
-/** A lease with the row of its owner. */
-interface PlacedLease {
-  readonly row: number;
-  readonly window: DemandWindow;
-  readonly lease: Lease;
-}
-
 export class LeaseClient {
   readonly #options: LeaseClientOptions;
   readonly #loop: Loop;
-  readonly #owners = new Map<string, LeasedOwner>();
-  /** The leases of removed limits whose shares were not given back to the store yet. */
-  readonly #returned = new Map<string, LeaseName>();
+  readonly #leases = new OwnLeases();
   #firstLeaseAt: number | undefined;
   #life: number | undefined;
   #sequence = 0;
@@ -97,7 +81,7 @@ export class LeaseClient {
       run: () => this.#tick(),
       gapMs: MIN_GAP_MS,
       // Without leases, the client only reports to the store that its incarnation is alive.
-      resyncMs: () => (this.#owners.size > 0 ? TICK_MS : MAX_SILENCE_MS),
+      resyncMs: () => (this.#leases.isEmpty ? MAX_SILENCE_MS : TICK_MS),
       retryMs: [TICK_MS, MAX_TICK_MS],
       clock,
       onError: (error, { failures }) =>
@@ -114,7 +98,7 @@ export class LeaseClient {
 
   /** To be called when limits may have changed. */
   onLimitsChanged(): void {
-    this.#findOwners();
+    this.#findLeases();
     this.#nextTickAt = Number.NEGATIVE_INFINITY;
     this.#loop.trigger();
   }
@@ -135,14 +119,14 @@ export class LeaseClient {
       this.#isForbidden ||
       store.connection !== 'ready' ||
       clock.monotonic() - (this.#firstLeaseAt ?? Number.POSITIVE_INFINITY) >= MAX_START_MS ||
-      [...this.#leases()].every(({ lease }) => lease.hasGrant)
+      [...this.#leases].every(({ lease }) => lease.hasGrant)
     );
   }
 
   /** The number of leases that are due for an exchange. Grows to all leases while the store is unreachable. */
   get pendingExchanges(): number {
     const now = this.#options.clock.monotonic();
-    return [...this.#leases()].filter(({ lease }) => lease.isDue(now)).length + this.#returned.size;
+    return [...this.#leases].filter(({ lease }) => lease.isDue(now)).length + this.#leases.returned.size;
   }
 
   /** What an operator should know about the leases; undefined if there is no problem. */
@@ -154,7 +138,7 @@ export class LeaseClient {
   get savedShares(): SavedShares | undefined {
     if (!this.#hasExchanged) return undefined;
     const saved = this.#savedShares;
-    const shares = new Map([...this.#leases()].map(({ lease }) => [leaseKey(lease.name), lease.limitShare.share]));
+    const shares = new Map([...this.#leases].map(({ lease }) => [leaseKey(lease.name), lease.limitShare.share]));
     const isSame = saved?.size === shares.size && [...shares].every(([key, share]) => saved.get(key) === share);
     if (!isSame) this.#savedShares = shares;
     return this.#savedShares;
@@ -162,7 +146,7 @@ export class LeaseClient {
 
   /** Yields this proxy's shares of the limits of tenants. */
   *tenantShares(): Iterable<{ readonly tenant: string; readonly resource: LeasedResource; readonly share: number }> {
-    for (const { lease } of this.#leases()) {
+    for (const { lease } of this.#leases) {
       const { owner, resource } = lease.name;
       const share = this.#isForbidden ? lease.limit : Math.min(lease.limit, lease.limitShare.share);
       if (owner.kind === 'tenant') yield { tenant: owner.name, resource, share };
@@ -182,7 +166,7 @@ export class LeaseClient {
 
   /** Whether clients of the last second still count for a rate. Until then the other proxies must not use their units again. */
   get #hasAdmittedInSecond(): boolean {
-    const rows = [...this.#owners.values()].map(({ owner }) => this.#options.registry.demand(owner.row));
+    const rows = [...this.#leases.owners].map(({ owner }) => this.#options.registry.demand(owner.row));
     return rows.some(({ admittedNew, admittedRequests }) => admittedNew + admittedRequests > 0);
   }
 
@@ -205,11 +189,11 @@ export class LeaseClient {
     const startedAt = clock.monotonic();
     const previousLife = this.#life;
     if (life !== previousLife) this.#beginLife(life);
-    if (startedAt - this.#foundAt >= FIND_INTERVAL_MS) this.#findOwners();
+    if (startedAt - this.#foundAt >= FIND_INTERVAL_MS) this.#findLeases();
     const due = await this.#measure();
     const workMs = clock.monotonic() - startedAt;
     const isSilent = startedAt - this.#calledAt >= MAX_SILENCE_MS;
-    if (due.length === 0 && this.#returned.size === 0 && !isSilent) return;
+    if (due.length === 0 && this.#leases.returned.size === 0 && !isSilent) return;
     try {
       await this.#exchange(life, due);
       this.#hasFailed = false;
@@ -241,43 +225,15 @@ export class LeaseClient {
   }
 
   /** Creates and removes leases as limits are set and removed, and writes all shares into the limiter state. */
-  #findOwners(): void {
-    const { limits, clock } = this.#options;
+  #findLeases(): void {
+    const { limits, clock, savedShares } = this.#options;
     this.#foundAt = clock.monotonic();
-    const gone = new Map(this.#owners);
-    for (const owner of limits.leased()) {
-      const key = ownerKey(owner.owner);
-      gone.delete(key);
-      const known = this.#owners.get(key) ?? { owner, window: new DemandWindow(), leases: new Map() };
-      known.owner = owner;
-      this.#owners.set(key, known);
-      for (const resource of LEASED_RESOURCES) this.#findLease(known, resource);
-    }
-    for (const [key, { leases }] of gone) {
-      this.#owners.delete(key);
-      for (const lease of leases.values()) this.#returned.set(leaseKey(lease.name), lease.name);
-    }
-  }
-
-  #findLease({ owner, leases }: LeasedOwner, resource: LeasedResource): void {
-    const { savedShares, clock } = this.#options;
-    const limit = owner.limits[resource];
-    let lease = leases.get(resource);
-    if (limit === Number.POSITIVE_INFINITY) {
-      leases.delete(resource);
-      if (lease !== undefined) this.#returned.set(leaseKey(lease.name), lease.name);
-      return;
-    }
-    if (lease === undefined) {
-      const name: LeaseName = { owner: owner.owner, resource };
-      lease = new Lease({ name, limit, savedShare: this.#hasExchanged ? undefined : savedShares?.get(leaseKey(name)) });
-      leases.set(resource, lease);
+    this.#leases.update(limits.leased(), (name, limit) => {
       this.#firstLeaseAt ??= clock.monotonic();
       this.#wasSettled = false;
-      this.#returned.delete(leaseKey(name));
-    }
-    lease.limit = limit;
-    this.#writeShare(owner.row, lease);
+      return new Lease({ name, limit, savedShare: this.#hasExchanged ? undefined : savedShares?.get(leaseKey(name)) });
+    });
+    for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
   }
 
   #writeShare(row: number, lease: Lease): void {
@@ -291,7 +247,7 @@ export class LeaseClient {
     const { registry, clock, isDraining } = this.#options;
     const due: PlacedLease[] = [];
     let measured = 0;
-    for (const { owner, window, leases } of this.#owners.values()) {
+    for (const { owner, window, leases } of this.#leases.owners) {
       measured += 1;
       if (measured % OWNERS_PER_TURN === 0) await nextTurn();
       const now = clock.monotonic();
@@ -309,8 +265,8 @@ export class LeaseClient {
     const { node, store, clock, registry } = this.#options;
     const pending = [...due];
     do {
-      const part = pending.splice(0, MAX_LEASES_PER_EXCHANGE).filter(({ lease }) => this.#isCurrent(lease));
-      const returned = [...this.#returned].slice(0, MAX_LEASES_PER_EXCHANGE - part.length);
+      const part = pending.splice(0, MAX_LEASES_PER_EXCHANGE).filter(({ lease }) => this.#leases.has(lease));
+      const returned = [...this.#leases.returned].slice(0, MAX_LEASES_PER_EXCHANGE - part.length);
       const now = clock.monotonic();
       const requests = part.map(({ row, window, lease }) =>
         lease.request({
@@ -334,19 +290,14 @@ export class LeaseClient {
       });
       for (const [index, { lease, row }] of part.entries()) {
         const grant = grants[index];
-        if (grant === undefined || !this.#isCurrent(lease)) continue;
+        // The limits may have changed while the client waited for the store.
+        if (grant === undefined || !this.#leases.has(lease)) continue;
         lease.apply(grant);
         this.#writeShare(row, lease);
       }
-      for (const [key] of returned) this.#returned.delete(key);
+      for (const [key] of returned) this.#leases.returned.delete(key);
       if (pending.length > 0) await nextTurn();
-    } while (pending.length > 0 || this.#returned.size > 0);
-  }
-
-  /** Whether the limit of the lease still exists. Limits may change while the client measures or waits for the store. */
-  #isCurrent(lease: Lease): boolean {
-    const { owner, resource } = lease.name;
-    return this.#owners.get(ownerKey(owner))?.leases.get(resource) === lease;
+    } while (pending.length > 0 || this.#leases.returned.size > 0);
   }
 
   /**
@@ -367,21 +318,16 @@ export class LeaseClient {
     if (isForbidden) log.warn({ reason: errorMessage(error) }, FORBIDDEN_WARNING);
     else log.info('limits are divided among the proxies again');
     this.#makeAllDue();
-    for (const { row, lease } of this.#leases()) this.#writeShare(row, lease);
+    for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
   }
 
   #setIsolated(isIsolated: boolean): void {
     if (isIsolated === this.#isIsolated) return;
     this.#isIsolated = isIsolated;
-    for (const { row, lease } of this.#leases()) this.#writeShare(row, lease);
+    for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
   }
 
   #makeAllDue(): void {
-    for (const { lease } of this.#leases()) lease.makeDue();
-  }
-
-  *#leases(): Iterable<PlacedLease> {
-    for (const { owner, window, leases } of this.#owners.values())
-      for (const lease of leases.values()) yield { row: owner.row, window, lease };
+    for (const { lease } of this.#leases) lease.makeDue();
   }
 }
