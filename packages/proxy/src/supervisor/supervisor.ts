@@ -221,7 +221,7 @@ export class Supervisor {
     const { flusher, slots, pool } = this.components;
     await flusher.flush();
     const freed = slots.freeReleased(
-      pool.reached,
+      pool.reachedByAll,
       ({ tenant }, reading) => tenant === '' || flusher.isSlotAcknowledged(reading),
     );
     flusher.forget(freed);

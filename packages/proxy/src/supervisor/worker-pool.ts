@@ -143,6 +143,11 @@ export class WorkerPool {
     return reached.length === 0 ? 0 : Math.min(...reached);
   }
 
+  /** As `reached`, but 0 also while a worker starts, which may still count for what the mark has removed. */
+  get reachedByAll(): number {
+    return [...this.#live.values()].every((worker) => worker.reachedMark > 0) ? this.reached : 0;
+  }
+
   /** Resolves when all workers that are up have reached `mark`, when no worker is up, or after `timeoutMs`. */
   async untilReached(mark: number, timeoutMs: number): Promise<void> {
     const { clock } = this.#options;
