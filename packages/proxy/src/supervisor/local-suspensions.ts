@@ -47,6 +47,8 @@ export class LocalSuspensions {
   #text: string | undefined;
   /** Whether the last write failed, so that the file is older than `#suspensions`. */
   #isUnsaved = false;
+  /** Whether the last read has failed. Only the first failure is logged. */
+  #isUnreadable = false;
   #lastTask: Promise<unknown> = Promise.resolve();
   #expiryTimer: Timer | undefined;
 
@@ -126,15 +128,30 @@ export class LocalSuspensions {
   /** Keeps the known suspensions if the file cannot be read or decoded, because they must not be lifted by accident. */
   async #read(): Promise<void> {
     const { path, log } = this.#options;
-    const text = await readFileIfPresent(path).catch((error: unknown) => {
-      log.error({ path, reason: errorMessage(error) }, 'failed to read the local suspensions; keeping the last ones');
-      return this.#text;
-    });
+    const text = await this.#readText();
     if (text === this.#text) return;
     this.#text = text;
     const suspensions = text === undefined ? [] : parseFile(text);
     if (suspensions === undefined) log.error({ path }, 'failed to decode the local suspensions; keeping the last ones');
     else this.#apply(suspensions);
+  }
+
+  /** Returns the last known text if the file cannot be read. */
+  async #readText(): Promise<string | undefined> {
+    const { path, log } = this.#options;
+    try {
+      const text = await readFileIfPresent(path);
+      this.#isUnreadable = false;
+      return text;
+    } catch (error) {
+      if (!this.#isUnreadable)
+        log.error(
+          { path, reason: errorMessage(error) },
+          'failed to read the local suspensions; keeping the last ones and retrying',
+        );
+      this.#isUnreadable = true;
+      return this.#text;
+    }
   }
 
   async #save(): Promise<void> {

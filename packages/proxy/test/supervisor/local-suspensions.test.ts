@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Suspension } from '@weir/model/data-plane';
-import { silentLogger, systemClock } from '@weir/runtime';
+import { type Logger, silentLogger, systemClock } from '@weir/runtime';
 import { temporaryDirectory } from '@weir/testkit';
 import { LocalSuspensions } from '../../src/supervisor/local-suspensions.ts';
 
@@ -31,5 +31,23 @@ test('a suspension holds although the file cannot be written, and is written onc
   await suspensions.sync();
   assert.deepEqual([suspensions.inForce, suspensions.isSaved], [[made], true]);
   assert.ok(existsSync(path));
+  await suspensions.close();
+});
+
+test('a file that cannot be read is logged once until it can be read again', async () => {
+  await using directory = temporaryDirectory('local-suspensions');
+  const path = join(directory.path, 'local-suspensions.json');
+  const errors: unknown[] = [];
+  const log = { ...silentLogger(), error: (...line: unknown[]) => void errors.push(line) } as Logger;
+  const suspensions = new LocalSuspensions({ path, node: 'a', clock: systemClock, log, onChange: () => undefined });
+  for (const expected of [1, 2]) {
+    // A directory in place of the file makes every read fail, also for root.
+    mkdirSync(path);
+    await suspensions.sync();
+    await suspensions.sync();
+    assert.equal(errors.length, expected);
+    rmdirSync(path);
+    await suspensions.sync();
+  }
   await suspensions.close();
 });
