@@ -257,6 +257,8 @@ const ENTRY_SHAPES = shapesOf<Entry['kind']>({
     policy: nullOr(isText),
     namespaces: listOf(isText),
     limits: isRecord,
+    policyLimits: optional(isRecord),
+    rules: optional(listOf(isRecord)),
     used: objectOf({ services: isCount, ports: isCount }),
   },
   service: {

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decodeEntry, encodeEntry, type TenantEntry } from '@weir/model';
+
+const TENANT: TenantEntry = {
+  kind: 'tenant',
+  id: 'tenant/shop',
+  name: 'shop',
+  policy: 'shop',
+  namespaces: ['shop'],
+  limits: {},
+  policyLimits: {},
+  rules: [],
+  used: { services: 0, ports: 0 },
+};
+
+test('a tenant survives encoding, and a tenant with limits or rules of another type is not decoded', () => {
+  assert.deepEqual(decodeEntry(encodeEntry(TENANT)), TENANT);
+  for (const over of [{ limits: null }, { policyLimits: 5 }, { rules: {} }, { rules: [7] }]) {
+    const entry = { ...TENANT, ...over } as unknown as TenantEntry;
+    assert.equal(decodeEntry(encodeEntry(entry)), undefined, JSON.stringify(over));
+  }
+});
