@@ -16,6 +16,6 @@ let isAllowed = true;
 export function limitReceiveBuffer(descriptor: number): void {
   if (!isAllowed) return;
   setOption(descriptor, SOL_SOCKET, SO_RCVBUF, FAST_RECEIVE_BYTES);
-  isAllowed = socketMemory(descriptor).maxReceived >= FAST_RECEIVE_BYTES;
+  isAllowed = socketMemory(descriptor).maxReceived >= 2 * FAST_RECEIVE_BYTES;
   if (!isAllowed) setOption(descriptor, SOL_SOCKET, SO_BUF_LOCK, 0);
 }
