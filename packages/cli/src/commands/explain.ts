@@ -229,14 +229,14 @@ function trafficLimitLines(limits: TrafficLimits): string[] {
   const clientLine = (limit: number | null | undefined, text: (limit: number) => string): string[] =>
     limit === undefined || limit === null ? [] : [`${text(limit)} on each proxy`];
   return [
-    ...line(limits.connections, (limit) => `at most ${countText(limit)} connections`),
-    ...clientLine(limits.connectionsPerClient, (limit) => `at most ${countText(limit)} connections per client`),
-    ...line(limits.newConnectionsPerSecond, (limit) => `at most ${countText(limit)} new connections per second`),
+    ...line(limits.connections, (limit) => `at most ${pluralize(limit, 'connection')}`),
+    ...clientLine(limits.connectionsPerClient, (limit) => `at most ${pluralize(limit, 'connection')} per client`),
+    ...line(limits.newConnectionsPerSecond, (limit) => `at most ${pluralize(limit, 'new connection')} per second`),
     ...clientLine(
       limits.newConnectionsPerSecondPerClient,
-      (limit) => `at most ${countText(limit)} new connections per second and client`,
+      (limit) => `at most ${pluralize(limit, 'new connection')} per second and client`,
     ),
-    ...line(limits.requestsPerSecond, (limit) => `at most ${countText(limit)} requests per second`),
+    ...line(limits.requestsPerSecond, (limit) => `at most ${pluralize(limit, 'request')} per second`),
     ...line(limits.inBitsPerSecond, (limit) => `at most ${bitRateText(limit)} in`),
     ...line(limits.outBitsPerSecond, (limit) => `at most ${bitRateText(limit)} out`),
   ];
@@ -246,7 +246,7 @@ function trafficLines({ month, rate }: ServiceExplanation): string[] {
   const monthText =
     month === null
       ? UNKNOWN_WHILE_STORE_UNREACHABLE
-      : `${bytesText(month.receivedBytes)} in, ${bytesText(month.sentBytes)} out, ${countText(month.connections)} connections, ${countText(month.requests)} requests`;
+      : `${bytesText(month.receivedBytes)} in, ${bytesText(month.sentBytes)} out, ${pluralize(month.connections, 'connection')}, ${pluralize(month.requests, 'request')}`;
   const classes = month?.requestsByCodeClass;
   return [
     `this month: ${monthText}`,

@@ -4,7 +4,7 @@ import { systemClock, wait } from '@weir/runtime';
 import type { ConsoleClient } from '../client/console-client.ts';
 import { liveFrames } from '../client/live-frames.ts';
 import type { ItemList } from '../client/responses.ts';
-import { bitRateText, bytesText, countText } from '../output/amounts.ts';
+import { bitRateText, bytesText, countText, pluralize } from '../output/amounts.ts';
 import { type Colourize, colourizeFor } from '../output/ansi.ts';
 import { sortedFrame, topText } from '../output/top-text.ts';
 import { pollUntil } from '../standalone/waiting.ts';
@@ -45,7 +45,7 @@ export async function showAddresses({ client, report }: DemoContext): Promise<re
       report.check(`${name} is served on two nodes`, isServed, service.addresses.join(', ') || service.message);
     }
   }
-  report.check('three tenants have five Services', items.length === 5, `${items.length}`);
+  report.check('three tenants have five Services', items.length === 5, pluralize(items.length, 'Service'));
   return items;
 }
 

@@ -4,9 +4,9 @@ import { CODE_CLASSES, compareText, type RefusalCounts, type RequestsByCodeClass
 
 const PREFIXES = ['', 'k', 'M', 'G', 'T', 'P'] as const;
 
-/** Returns a count with its noun: `1 node`, `2 nodes`. */
+/** Returns a count with its noun: `1 node`, `2 nodes`, `1,234 nodes`. */
 export function pluralize(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+  return `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** Maximum number of items of a list that a text shows. Users can print the whole list with `-o json`. */
