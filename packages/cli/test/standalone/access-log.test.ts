@@ -49,7 +49,8 @@ test('follows the access log of one Service, which standalone also writes to its
     ['shop', 'web', '127.0.0.1', 'GET', 404, `127.0.0.1:${backend.port}`],
   );
   assert.ok(!output.includes('quiet') && !output.includes('secret'));
-  assert.ok(fleet.process.output().includes(first), 'standalone has written the same line');
+  // The output of standalone comes through a pipe of its own.
+  await eventually(() => assert.ok(fleet.process.output().includes(first), 'standalone has written the same line'));
   stopping.abort();
   assert.deepEqual(await following, { code: 0, stdout: output, stderr: '' });
 });
