@@ -59,8 +59,7 @@ export class Http2Preread implements ConnectionHandler {
   }
 
   #refuse(stream: Http2Stream): void {
-    this.connection.drain();
-    this.connection.onSinkClosed();
+    this.connection.end();
     this.#owner.onRefused(stream);
   }
 }

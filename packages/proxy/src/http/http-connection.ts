@@ -389,6 +389,8 @@ export abstract class HttpConnection
 
   #release(): void {
     if (this.#unchargedOutput > 0) this.chargeSent();
+    // Of HTTP/2, only header blocks and DATA count.
+    if (this.isHttp2) this.dropUncounted();
     addToCounter(this.counters, RECEIVED, this.#uncountedInput);
     this.record?.addReceived(this.#uncountedInput);
     this.#uncountedInput = 0;

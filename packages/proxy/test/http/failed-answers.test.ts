@@ -154,3 +154,24 @@ describe('an endpoint is ejected', () => {
     });
   }
 });
+
+test('relays the answer of an endpoint that answers and resets the connection while the request is written', async () => {
+  // Node resets a connection that is destroyed while unread bytes wait.
+  await using endpoint = await answeringEndpoint((socket) => {
+    socket.pause();
+    socket.write('HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno', () =>
+      socket.destroy(),
+    );
+  });
+  using served = await startHttpWorker(epollTransport, endpoint.endpoint);
+  const body = Buffer.alloc(8_000_000, 'x');
+  for (let attempt = 0; attempt < 3 * EJECTION_THRESHOLD_ANSWERS; attempt += 1) {
+    await using client = await served.client();
+    void client
+      .send(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n`)
+      .then(() => client.send(body))
+      .catch(() => undefined);
+    await client.take(/^HTTP\/1\.1 413 [\s\S]*no$/);
+  }
+  assert.deepEqual(reportsAbout(served.worker, endpoint.endpoint), []);
+});

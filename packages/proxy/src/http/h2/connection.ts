@@ -150,6 +150,17 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     this.#checkDrained();
   }
 
+  /**
+   * Ends the connection and all streams at once. GOAWAY names the last request that was begun, so that the peer can repeat
+   * later ones (RFC 9113 §6.8). The owner closes the transport.
+   */
+  end(): void {
+    if (this.#isEnded) return;
+    this.#output.goaway(Math.min(this.#streams.lastPeerId, this.#streams.lastAcceptedId), ERROR.none);
+    this.#output.flush();
+    this.#end(ERROR.cancel);
+  }
+
   // What consumers send.
 
   /**

@@ -276,8 +276,7 @@ export class Http2Session
   #linger(): void {
     if (this.isEnded || this.#isLingering) return;
     this.#isLingering = true;
-    this.connection.drain();
-    this.connection.onSinkClosed();
+    this.connection.end();
     this.client.shutdown();
     this.timeouts.set(LINGER_MS);
     if (!this.isPaced) return;

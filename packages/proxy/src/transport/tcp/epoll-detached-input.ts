@@ -1,15 +1,27 @@
+import { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
+import { countSocket } from '../../limits/descriptor-count.ts';
 import { type EventHandler, eventLoop } from '../event-loop.ts';
 import { EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLRDHUP } from '../syscalls/layouts.ts';
-import { receive } from '../syscalls/sockets.ts';
-import type { DetachedInput } from '../tcp-transport.ts';
+import { receive, releaseDescriptor } from '../syscalls/sockets.ts';
+import type { DetachedInput, DetachedStream } from '../tcp-transport.ts';
 import { bytesRead, NARROW_READ_BYTES, readMemory } from './read-memory.ts';
 
 const INPUT_EVENTS = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 const EAGAIN = -11;
 
+/** Gives a registered descriptor to a socket of Node. Reads of the socket go through the returned input. */
+export function detachDescriptor(descriptor: number, options: { readonly isReadable: boolean }): DetachedStream {
+  const input = new EpollDetachedInput(descriptor, options);
+  eventLoop.handOver(descriptor, input);
+  releaseDescriptor(descriptor);
+  const socket = new Socket({ fd: descriptor, allowHalfOpen: true, readable: true, writable: true });
+  countSocket(socket);
+  return { socket, input };
+}
+
 /** The input of a detached stream. Has taken over the registration of the stream's descriptor, which is edge-triggered. */
-export class EpollDetachedInput implements DetachedInput, EventHandler {
+class EpollDetachedInput implements DetachedInput, EventHandler {
   readonly #descriptor: number;
   /** Whether a read may return something other than EAGAIN. */
   #isReadable: boolean;

@@ -3,16 +3,13 @@
 // Two rules keep the data of tenants apart. First, bytes that the kernel does not take at once are copied, because the next read of any
 // stream overwrites the shared read buffer. Second, no system call is made with a descriptor after its close, because the kernel gives
 // the number to another connection.
-import { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
-import { countSocket } from '../../limits/descriptor-count.ts';
 import { eventLoop } from '../event-loop.ts';
 import { hostText, type PeerAddress } from '../peer-address.ts';
 import { EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from '../syscalls/layouts.ts';
 import {
   closeDescriptor,
   receive,
-  releaseDescriptor,
   resetConnection,
   shutdownWrite,
   socketMemory,
@@ -20,9 +17,9 @@ import {
   unacknowledgedSequence,
 } from '../syscalls/sockets.ts';
 import type { AcceptedStream, DetachedStream, StreamEvents, Window } from '../tcp-transport.ts';
-import { EpollDetachedInput } from './epoll-detached-input.ts';
+import { detachDescriptor } from './epoll-detached-input.ts';
 import { lastReader } from './loop-iteration.ts';
-import { bytesRead, NARROW_READ_BYTES, readMemory } from './read-memory.ts';
+import { bytesRead, readMemory } from './read-memory.ts';
 import { ReadQuantum } from './read-quantum.ts';
 import { limitReceiveBuffer } from './receive-buffer.ts';
 import { SendBuffer } from './send-buffer.ts';
@@ -55,8 +52,10 @@ export class EpollStream implements AcceptedStream {
   #readTurn = 0;
   #fin: Fin = 'none';
   readonly #readQuantum = new ReadQuantum();
-  /** Whether the receive buffer has its limit. An accepted stream needs none: the buffer of a distant client must grow. */
-  #isReceiveLimited: boolean;
+  /** Whether this proxy has opened the stream, to an endpoint. */
+  readonly #isOutbound: boolean;
+  /** The errno of a failed write, until everything is read that the peer had sent before. */
+  #writeError = 0;
   readonly #sendBuffer: SendBuffer;
   /** Whether a stream without a full window waits until the kernel has sent all bytes. */
   #awaitsSpace = false;
@@ -76,7 +75,7 @@ export class EpollStream implements AcceptedStream {
     // Accepted connections inherit TCP_NODELAY from the listen socket.
     this.#sendBuffer = new SendBuffer({ window, hasNoDelay: !isConnecting });
     this.#readQuantum.setWindow(window);
-    this.#isReceiveLimited = !isConnecting || window !== 'full';
+    this.#isOutbound = isConnecting;
   }
 
   get remoteAddress(): string {
@@ -138,7 +137,7 @@ export class EpollStream implements AcceptedStream {
   }
 
   write(bytes: Uint8Array): number {
-    if (this.#descriptor < 0) return this.#discard(bytes);
+    if (this.#descriptor < 0 || this.#writeError < 0) return this.#discard(bytes);
     this.#sendBuffer.prepareWrite(this.#descriptor, bytes.length);
     if (this.#isConnecting || (this.#queue !== undefined && this.#queue.length > 0)) return this.#enqueue(bytes);
     const taken = transmitBytes(this.#descriptor, bytes);
@@ -147,7 +146,7 @@ export class EpollStream implements AcceptedStream {
       return 0;
     }
     if (taken < 0 && taken !== EAGAIN) {
-      this.fail(taken);
+      this.#failToWrite(taken);
       return this.#discard(bytes);
     }
     return this.#enqueue(taken <= 0 ? bytes : bytes.subarray(taken));
@@ -180,14 +179,9 @@ export class EpollStream implements AcceptedStream {
     if (this.#descriptor < 0 || this.queuedBytes > 0 || this.#fin !== 'none')
       throw new Error('a stream in use cannot be detached');
     const descriptor = this.#descriptor;
-    const input = new EpollDetachedInput(descriptor, { isReadable: this.#isReadable });
-    eventLoop.handOver(descriptor, input);
-    releaseDescriptor(descriptor);
     this.#descriptor = -1;
     this.#events = undefined;
-    const socket = new Socket({ fd: descriptor, allowHalfOpen: true, readable: true, writable: true });
-    countSocket(socket);
-    return { socket, input };
+    return detachDescriptor(descriptor, { isReadable: this.#isReadable });
   }
 
   onEvents(events: number): void {
@@ -231,6 +225,19 @@ export class EpollStream implements AcceptedStream {
     eventLoop.closeLater(this);
   }
 
+  /** Fails the stream, but first reads what an endpoint has sent before it reset the connection: it may be an early answer. */
+  #failToWrite(error: number): void {
+    if (!this.#isOutbound || this.#hasEnded || !this.#wantsToRead) this.fail(error);
+    else if (this.#writeError === 0) {
+      this.#writeError = error;
+      this.#isReadable = true;
+      this.#mayReadShort = true;
+      this.#unsent += this.#queue?.length ?? 0;
+      this.#queue?.clear();
+      this.#resumeLater();
+    }
+  }
+
   #readOncePerTurn(): void {
     if (this.#readLater !== undefined) this.#readLater();
     else if (this.#readTurn === eventLoop.turn) this.#resumeLater();
@@ -243,20 +250,16 @@ export class EpollStream implements AcceptedStream {
     const count = receive(this.#descriptor, readMemory, quantum);
     if (count <= 0) {
       this.#isReadable = false;
-      if (count === 0) this.endInput();
+      if (this.#writeError < 0) this.fail(this.#writeError);
+      else if (count === 0) this.endInput();
       else if (count !== EAGAIN) this.fail(count);
       return;
     }
     if (count === quantum || this.#mayReadShort) this.#resumeLater();
     else this.#isReadable = false;
-    this.#readQuantum.adapt(this, count);
-    if (count >= NARROW_READ_BYTES && !this.#isReceiveLimited) this.#limitReceive();
+    // The buffer of a distant client must be able to grow.
+    if (this.#readQuantum.adapt(this, count) && this.#isOutbound) limitReceiveBuffer(this.#descriptor);
     this.#deliver(count);
-  }
-
-  #limitReceive(): void {
-    this.#isReceiveLimited = true;
-    limitReceiveBuffer(this.#descriptor);
   }
 
   #deliver(count: number): void {
@@ -307,7 +310,7 @@ export class EpollStream implements AcceptedStream {
   #flush(): void {
     if (this.#queue !== undefined && this.#queue.length > 0) {
       const result = this.#queue.flush(this.#descriptor);
-      if (result < 0) this.fail(result);
+      if (result < 0) this.#failToWrite(result);
       else if (this.#queue.length === 0 && this.#sendBuffer.window !== 'full') this.#awaitSpace();
       if (this.#descriptor < 0 || this.awaitsDrain) return;
     }
@@ -323,7 +326,7 @@ export class EpollStream implements AcceptedStream {
 
   #shutdownNow(): void {
     const result = shutdownWrite(this.#descriptor);
-    if (result < 0) this.fail(result);
+    if (result < 0) this.#failToWrite(result);
     else this.#fin = 'sent';
   }
 

@@ -17,6 +17,7 @@ export class ReadQuantum {
   #window: Window = 'full';
   /** How many times in a row the stream has filled its read buffer while no other stream has read. */
   #fullReads = 0;
+  #isFast = false;
 
   /** Sets the maximum for a rate-limited connection. */
   limit(bytes: number): void {
@@ -30,13 +31,16 @@ export class ReadQuantum {
     this.bytes = Math.min(this.#maxBytes, READ_BYTES[window]);
   }
 
-  /** Adapts the next read to a read of `count` bytes by `reader`. */
-  adapt(reader: unknown, count: number): void {
+  /** Adapts the next read to a read of `count` bytes by `reader`. Returns true once, when the stream has first filled the narrow buffer. */
+  adapt(reader: unknown, count: number): boolean {
     const isAlone = lastReader.stream === reader;
     lastReader.stream = reader;
-    if (this.#window !== 'full') return;
+    if (this.#window !== 'full') return false;
     this.#fullReads = isAlone && count >= NARROW_READ_BYTES ? this.#fullReads + 1 : 0;
     const isWide = this.#fullReads >= MIN_FULL_READS_TO_WIDEN && totalQueuedBytes() < MAX_QUEUED_BYTES_TO_WIDEN;
     this.bytes = Math.min(this.#maxBytes, isWide ? WIDE_READ_BYTES : NARROW_READ_BYTES);
+    if (this.#isFast || count < NARROW_READ_BYTES) return false;
+    this.#isFast = true;
+    return true;
   }
 }

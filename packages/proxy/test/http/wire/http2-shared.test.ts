@@ -9,8 +9,10 @@ import { connectClient, eventually, type TestClient } from '@weir/testkit';
 import { FrameReader, writeFrameHeader } from '../../../src/http/h2/frames.ts';
 import { HpackEncoder } from '../../../src/http/h2/hpack/encoder.ts';
 import { CLIENT_PREFACE, FLAG, FRAME } from '../../../src/http/h2/protocol.ts';
+import { KEEP_ALIVE_MS } from '../../../src/http/request-timeouts.ts';
 import { MAX_REQUESTS_PER_TURN } from '../../../src/http/request-turns.ts';
 import type { RunningProxy } from '../../../src/index.ts';
+import { ACTIVE, RECEIVED } from '../../../src/metering/counters.ts';
 import { epollTransport } from '../../../src/transport/tcp/epoll-transport.ts';
 import type { TcpTransport } from '../../../src/transport/tcp-transport.ts';
 import { type Fleet, startFleet } from '../../fixtures/fleet.ts';
@@ -245,3 +247,36 @@ test('begins no more requests of the first read of a connection in one turn than
   // The first request begins in the turn of its connection's preread, and takes no turn of the tenant.
   assert.ok(most <= MAX_REQUESTS_PER_TURN + 1, `${most} requests in one turn`);
 });
+
+test('says which requests it has not begun when it refuses the first request or ends an idle connection', async (context) => {
+  const web = await serviceOf(context, 'web', { settings: { hosts: ['shop.example'] } });
+  await using worker = await startWorkerInTest(web);
+  const connectAndSend = async (...authorities: string[]): Promise<TestClient> => {
+    const client = await connectClient({ host: worker.host, port: PORT });
+    const requests = authorities.map((authority, index) =>
+      frame(FRAME.headers, FLAG.endHeaders | FLAG.endStream, 2 * index + 1, headBlock(authority)),
+    );
+    await client.send(Buffer.concat([CLIENT_PREFACE, frame(FRAME.settings, 0, 0, new Uint8Array(0)), ...requests]));
+    return client;
+  };
+  await using refused = await connectAndSend('other.example', 'shop.example', 'shop.example');
+  assert.equal(await lastStreamId(refused), 1);
+  await using idle = await connectAndSend('shop.example', 'shop.example');
+  await idle.take(/web shop\.example \/[\s\S]*web shop\.example \//);
+  worker.tick(KEEP_ALIVE_MS / 1_000 + 1);
+  assert.equal(await lastStreamId(idle), 3);
+  const received = worker.row[RECEIVED];
+  await idle.send(Buffer.alloc(10_000));
+  await idle.end();
+  await eventually(() => assert.equal(worker.row[ACTIVE], 0));
+  assert.equal(worker.row[RECEIVED], received, 'only heads and DATA count');
+});
+
+/** Returns the last stream that the next GOAWAY names (RFC 9113 §6.8). */
+async function lastStreamId(client: TestClient): Promise<number> {
+  for (;;) {
+    const head = await client.take(9);
+    const payload = await client.take(head.readUIntBE(0, 3));
+    if (head[3] === FRAME.goaway) return payload.readUInt32BE(0);
+  }
+}
