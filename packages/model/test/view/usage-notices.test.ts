@@ -47,6 +47,7 @@ test('the message names the limits that are set, and the clients of the minute',
     /120 requests were refused .* is requestsPerSecond 50 in TenantPolicy "shop" and weir\.dev\/requests-per-second 9; let clients send fewer requests, /,
   );
   assert.equal(limitIn(textOf('rate-limit', {}, {})), 'a built-in limit');
+  assert.equal(limitIn(textOf('too-many-requests', {}, {})), 'no longer set');
 });
 
 test('the message says what is used of the limits', () => {
