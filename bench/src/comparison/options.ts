@@ -1,4 +1,4 @@
-import { parseIntegerOption, parseNameListOption } from '../option-values.ts';
+import { parseIntegerOption, parseNameListOption, parseOptions } from '../option-values.ts';
 import type { SubjectName } from '../subjects/subject.ts';
 
 /** Options of the benchmarks that compare proxies. */
@@ -38,5 +38,22 @@ export function parseComparisonValues<Name extends SubjectName>(
     subjects: subjects === undefined ? defaults : parseNameListOption('subjects', subjects, selectable),
     usesDefaultSubjects: subjects === undefined,
     ...(profile === undefined ? {} : { profileDirectory: profile }),
+  };
+}
+
+/** Returns the options of a benchmark with scenarios that the user can select. */
+export function parseComparisonArguments<Name extends SubjectName, Scenario extends string>(
+  args: readonly string[],
+  { scenarios: known, ...subjects }: SubjectChoice<Name> & { readonly scenarios: readonly Scenario[] },
+): 'help' | (ComparisonOptions<Name> & { readonly scenarios?: readonly Scenario[] }) {
+  const values = parseOptions(args, {
+    defaults: COMPARISON_DEFAULTS,
+    optional: ['subjects', 'scenarios', 'profile'],
+  });
+  if (values === 'help') return 'help';
+  const { scenarios } = values;
+  return {
+    ...parseComparisonValues(values, subjects),
+    ...(scenarios === undefined ? {} : { scenarios: parseNameListOption('scenarios', scenarios, known) }),
   };
 }

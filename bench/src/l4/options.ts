@@ -1,5 +1,4 @@
-import { COMPARISON_DEFAULTS, type ComparisonOptions, parseComparisonValues } from '../comparison/options.ts';
-import { parseNameListOption, parseOptions } from '../option-values.ts';
+import { type ComparisonOptions, parseComparisonArguments } from '../comparison/options.ts';
 import { SELECTABLE_SUBJECTS, type SelectableSubjectName } from '../subjects/subject.ts';
 
 export type L4Options = ComparisonOptions<SelectableSubjectName> & {
@@ -27,20 +26,10 @@ export const L4_SCENARIO_NAMES: readonly L4ScenarioName[] = Object.keys(L4_SCENA
 export function parseL4Arguments(
   args: readonly string[],
 ): { readonly kind: 'help' } | { readonly kind: 'l4'; readonly options: L4Options } {
-  const values = parseOptions(args, {
-    defaults: COMPARISON_DEFAULTS,
-    optional: ['subjects', 'scenarios', 'profile'],
+  const options = parseComparisonArguments(args, {
+    selectable: SELECTABLE_SUBJECTS,
+    defaults: ['weir', 'haproxy', 'nginx', 'envoy'],
+    scenarios: L4_SCENARIO_NAMES,
   });
-  if (values === 'help') return { kind: 'help' };
-  const { scenarios } = values;
-  return {
-    kind: 'l4',
-    options: {
-      ...parseComparisonValues(values, {
-        selectable: SELECTABLE_SUBJECTS,
-        defaults: ['weir', 'haproxy', 'nginx', 'envoy'],
-      }),
-      ...(scenarios === undefined ? {} : { scenarios: parseNameListOption('scenarios', scenarios, L4_SCENARIO_NAMES) }),
-    },
-  };
+  return options === 'help' ? { kind: 'help' } : { kind: 'l4', options };
 }

@@ -1,5 +1,4 @@
-import { COMPARISON_DEFAULTS, type ComparisonOptions, parseComparisonValues } from '../comparison/options.ts';
-import { parseNameListOption, parseOptions } from '../option-values.ts';
+import { type ComparisonOptions, parseComparisonArguments } from '../comparison/options.ts';
 import { L7_SUBJECTS, type L7SubjectName } from './listeners.ts';
 
 export type L7Options = ComparisonOptions<L7SubjectName> & {
@@ -26,17 +25,10 @@ export const L7_SCENARIO_NAMES: readonly L7ScenarioName[] = Object.keys(L7_SCENA
 export function parseL7Arguments(
   args: readonly string[],
 ): { readonly kind: 'help' } | { readonly kind: 'l7'; readonly options: L7Options } {
-  const values = parseOptions(args, {
-    defaults: COMPARISON_DEFAULTS,
-    optional: ['subjects', 'scenarios', 'profile'],
+  const options = parseComparisonArguments(args, {
+    selectable: L7_SUBJECTS,
+    defaults: L7_SUBJECTS,
+    scenarios: L7_SCENARIO_NAMES,
   });
-  if (values === 'help') return { kind: 'help' };
-  const { scenarios } = values;
-  return {
-    kind: 'l7',
-    options: {
-      ...parseComparisonValues(values, { selectable: L7_SUBJECTS, defaults: L7_SUBJECTS }),
-      ...(scenarios === undefined ? {} : { scenarios: parseNameListOption('scenarios', scenarios, L7_SCENARIO_NAMES) }),
-    },
-  };
+  return options === 'help' ? { kind: 'help' } : { kind: 'l7', options };
 }
