@@ -99,7 +99,7 @@ export function limitRefusalMessage(refusals: LimitRefusals, limited: LimitedSer
       ? ['requests', 'let clients send fewer requests']
       : ['connections', 'let clients open fewer connections'];
   const limits = limitsBehind(refusals, limited);
-  // Without limits that are set, Weir bounds only how fast one tenant begins connections.
+  // If no limit is set, Weir still limits how fast a tenant begins connections.
   const unset = reason === 'rate-limit' ? 'a built-in limit' : 'no longer set';
   const limitText = limits.length === 0 ? unset : limits.join(' and ');
   return `limits refuse clients (${reason}): in the minute ${periodsOf(minute).minute}Z, ${refused} ${what} were refused and ${accepted} accepted; the limit is ${limitText}; ${doLess}, or ask for a higher limit`;

@@ -31,7 +31,7 @@ export class Http2Preread implements ConnectionHandler {
     this.connection = new Http2Connection({ role: 'server', sink: owner, handler: this, now });
   }
 
-  /** Reads bytes of the client up to the first request. The session gets the rest, which may begin many requests. */
+  /** Reads the client's bytes up to the end of the first request's head. The session gets the rest, which may begin many requests. */
   receive(bytes: Uint8Array): void {
     let at = 0;
     while (at < bytes.length && this.connection.handler === this) at += this.connection.receive(bytes.subarray(at), 1);

@@ -157,7 +157,7 @@ export abstract class HttpConnection
     this.record = startClientRecord(this.context, this.upstream, { info: this.info, countsBytes: !this.isHttp2 });
   }
 
-  /** Must be called with each request whose head is not valid. A connection without a valid request is not counted. */
+  /** Must be called with each request that is not valid. A connection without a valid request is not counted. */
   protected onInvalidRequest(): void {
     if (this.#firstRequest !== 'valid') this.#firstRequest = 'invalid';
   }
@@ -389,7 +389,7 @@ export abstract class HttpConnection
 
   #release(): void {
     if (this.#unchargedOutput > 0) this.chargeSent();
-    // Of HTTP/2, only header blocks and DATA count.
+    // An HTTP/2 session counts header blocks and DATA itself.
     if (this.isHttp2) this.dropUncounted();
     addToCounter(this.counters, RECEIVED, this.#uncountedInput);
     this.record?.addReceived(this.#uncountedInput);

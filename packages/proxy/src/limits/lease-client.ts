@@ -164,7 +164,7 @@ export class LeaseClient {
     await store.leases.release(node, this.#life).catch(() => undefined);
   }
 
-  /** Whether clients of the last second still count for a rate. Until then the other proxies must not use their units again. */
+  /** Whether clients of the last second still count for a rate. While they count, no other proxy may use their units. */
   get #hasAdmittedInSecond(): boolean {
     const rows = [...this.#leases.owners].map(({ owner }) => this.#options.registry.demand(owner.row));
     return rows.some(({ admittedNew, admittedRequests }) => admittedNew + admittedRequests > 0);

@@ -20,7 +20,7 @@ export interface PlacedLease {
 
 /** The leases of this proxy: one for each limit of a tenant or Service. */
 export class OwnLeases implements Iterable<PlacedLease> {
-  /** The leases of removed limits whose shares were not given back to the store yet. */
+  /** The leases of removed limits whose shares must still be given back to the store. */
   readonly returned: Map<string, LeaseName> = new Map();
   readonly #owners = new Map<string, LeasedOwner>();
 

@@ -143,7 +143,7 @@ export class WorkerPool {
     return reached.length === 0 ? 0 : Math.min(...reached);
   }
 
-  /** As `reached`, but 0 also while a worker starts, which may still count for what the mark has removed. */
+  /** The same as `reached`, but 0 while any worker starts. That worker may still count for what was removed before the mark. */
   get reachedByAll(): number {
     return [...this.#live.values()].every((worker) => worker.reachedMark > 0) ? this.reached : 0;
   }

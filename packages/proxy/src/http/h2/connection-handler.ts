@@ -12,8 +12,8 @@ export interface ConnectionHandler {
    */
   onRequest(stream: Http2Stream, head: DecodedHead, refusal: RequestHeadRefusal | undefined): StreamConsumer;
   /**
-   * Takes bytes of the peer that the former handler has received and not read: see `Http2Connection.moveTo`. The bytes
-   * are valid until the handler returns.
+   * Takes the bytes of the peer that the previous handler received but did not read (see `Http2Connection.moveTo`). The
+   * bytes are valid until the handler returns.
    */
   onUnread?(bytes: Uint8Array): void;
   /** Called in a client when `freeStreams` may have changed. */

@@ -152,7 +152,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
 
   /**
    * Ends the connection and all streams at once. GOAWAY names the last request that was begun, so that the peer can repeat
-   * later ones (RFC 9113 §6.8). The owner closes the transport.
+   * the requests after it (RFC 9113 §6.8). The owner closes the transport.
    */
   end(): void {
     if (this.#isEnded) return;

@@ -134,6 +134,7 @@ export class Http2Session
 
   onUnread(bytes: Uint8Array): void {
     if (this.isEnded || this.#isLingering) return;
+    // While the connection waits for its turn, `read` keeps all bytes.
     this.#waitForTurn(NO_BYTES, 0);
     this.onData(this.client, bytes);
   }

@@ -10,7 +10,7 @@ import { bytesRead, NARROW_READ_BYTES, readMemory } from './read-memory.ts';
 const INPUT_EVENTS = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 const EAGAIN = -11;
 
-/** Gives a registered descriptor to a socket of Node. Reads of the socket go through the returned input. */
+/** Gives a descriptor of the event loop to a socket of Node. The caller reads the returned input, not the socket. */
 export function detachDescriptor(descriptor: number, options: { readonly isReadable: boolean }): DetachedStream {
   const input = new EpollDetachedInput(descriptor, options);
   eventLoop.handOver(descriptor, input);

@@ -52,9 +52,9 @@ export class EpollStream implements AcceptedStream {
   #readTurn = 0;
   #fin: Fin = 'none';
   readonly #readQuantum = new ReadQuantum();
-  /** Whether this proxy has opened the stream, to an endpoint. */
+  /** Whether this proxy has opened the stream to an endpoint. False for a stream of a client. */
   readonly #isOutbound: boolean;
-  /** The errno of a failed write, until everything is read that the peer had sent before. */
+  /** The negative errno of a failed write, or 0. The stream fails when all that the endpoint has sent is read. */
   #writeError = 0;
   readonly #sendBuffer: SendBuffer;
   /** Whether a stream without a full window waits until the kernel has sent all bytes. */
@@ -225,7 +225,7 @@ export class EpollStream implements AcceptedStream {
     eventLoop.closeLater(this);
   }
 
-  /** Fails the stream, but first reads what an endpoint has sent before it reset the connection: it may be an early answer. */
+  /** Fails the stream. Before, reads what an endpoint sent before it reset the connection, because this may be an early answer. */
   #failToWrite(error: number): void {
     if (!this.#isOutbound || this.#hasEnded || !this.#wantsToRead) this.fail(error);
     else if (this.#writeError === 0) {
@@ -257,7 +257,7 @@ export class EpollStream implements AcceptedStream {
     }
     if (count === quantum || this.#mayReadShort) this.#resumeLater();
     else this.#isReadable = false;
-    // The buffer of a distant client must be able to grow.
+    // The kernel must be able to enlarge the buffer of a client, because a distant client needs a large one.
     if (this.#readQuantum.adapt(this, count) && this.#isOutbound) limitReceiveBuffer(this.#descriptor);
     this.#deliver(count);
   }

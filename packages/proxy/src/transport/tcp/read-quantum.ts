@@ -17,6 +17,7 @@ export class ReadQuantum {
   #window: Window = 'full';
   /** How many times in a row the stream has filled its read buffer while no other stream has read. */
   #fullReads = 0;
+  /** Whether a read has ever filled the narrow buffer. */
   #isFast = false;
 
   /** Sets the maximum for a rate-limited connection. */
@@ -31,7 +32,10 @@ export class ReadQuantum {
     this.bytes = Math.min(this.#maxBytes, READ_BYTES[window]);
   }
 
-  /** Adapts the next read to a read of `count` bytes by `reader`. Returns true once, when the stream has first filled the narrow buffer. */
+  /**
+   * Adapts the size of the next read, after `reader` has read `count` bytes. Returns true if a read filled the narrow buffer for
+   * the first time.
+   */
   adapt(reader: unknown, count: number): boolean {
     const isAlone = lastReader.stream === reader;
     lastReader.stream = reader;

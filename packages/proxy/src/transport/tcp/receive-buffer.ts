@@ -1,5 +1,5 @@
-// How many bytes the kernel receives before this process reads them. The kernel enlarges the buffer of a fast stream up to
-// `net.ipv4.tcp_rmem`: 6 MiB, or 32 MiB on newer systems. One stream could then fill a tenant's share of the buffers.
+// Limits how many bytes the kernel receives before this process reads them. Otherwise the kernel enlarges the buffer of a fast
+// stream up to `net.ipv4.tcp_rmem`: 6 MiB, or 32 MiB on newer systems. One stream can then fill a tenant's share of the buffers.
 import { SO_BUF_LOCK, SO_RCVBUF, SOL_SOCKET } from '../syscalls/layouts.ts';
 import { setOption, socketMemory } from '../syscalls/sockets.ts';
 
@@ -10,8 +10,8 @@ const FAST_RECEIVE_BYTES = 2_097_152;
 let isAllowed = true;
 
 /**
- * Sets the receive buffer of a fast stream to 4 MiB. The kernel does not enlarge the buffer any more. Does nothing if
- * `net.core.rmem_max` is less than 2 MiB, because a smaller buffer costs CPU time.
+ * Sets the receive buffer of a fast stream to 4 MiB, which the kernel then does not enlarge any more. If `net.core.rmem_max`
+ * is less than 2 MiB, the kernel still chooses the size, because a smaller buffer costs CPU time.
  */
 export function limitReceiveBuffer(descriptor: number): void {
   if (!isAllowed) return;
