@@ -14,7 +14,7 @@ const TENANT: TenantEntry = {
   used: { services: 0, ports: 0 },
 };
 
-test('a tenant survives encoding, and a tenant with limits or rules of another type is not decoded', () => {
+test('decodes what it has encoded, and rejects a tenant whose limits or rules have the wrong type', () => {
   assert.deepEqual(decodeEntry(encodeEntry(TENANT)), TENANT);
   for (const over of [{ limits: null }, { policyLimits: 5 }, { rules: {} }, { rules: [7] }]) {
     const entry = { ...TENANT, ...over } as unknown as TenantEntry;

@@ -34,7 +34,7 @@ test('a suspension holds although the file cannot be written, and is written onc
   await suspensions.close();
 });
 
-test('a file that cannot be read is logged once until it can be read again', async () => {
+test('logs an unreadable file once, and again only after the file was readable', async () => {
   await using directory = temporaryDirectory('local-suspensions');
   const path = join(directory.path, 'local-suspensions.json');
   const errors: unknown[] = [];

@@ -118,7 +118,7 @@ describe('the permissions of the chart to read Secrets', requireProgram('helm'),
     );
   });
 
-  test('come with a generated fleet secret unless a secret is named', async () => {
+  test('do not decide whether the chart generates a fleet secret', async () => {
     const secrets = async (...values: readonly string[]): Promise<boolean> =>
       (await renderChart('weir', ...values.map((each) => `--set=${each}`))).includes('name: weir-fleet\n');
     assert.equal(await secrets(), true);

@@ -223,7 +223,7 @@ test('refuses a first request that no Service gets, and a client that breaks the
   assert.equal(await ask(connectTo(context, fleet), 'shop.example'), '200 web shop.example /');
 });
 
-test('begins no more requests of the first read of a connection in one turn than of later reads', async (context) => {
+test('limits how many requests of the first read of a connection begin in one turn', async (context) => {
   const turns: number[] = [];
   const transport: TcpTransport = {
     ...epollTransport,
@@ -244,11 +244,11 @@ test('begins no more requests of the first read of a connection in one turn than
   await eventually(() => assert.equal(turns.length, requests.length));
   const begun = Map.groupBy(turns, (turn) => turn);
   const most = Math.max(...[...begun.values()].map(({ length }) => length));
-  // The first request begins in the turn of its connection's preread, and takes no turn of the tenant.
+  // The first request begins during the preread, and does not count against the tenant's turn.
   assert.ok(most <= MAX_REQUESTS_PER_TURN + 1, `${most} requests in one turn`);
 });
 
-test('says which requests it has not begun when it refuses the first request or ends an idle connection', async (context) => {
+test('names the last begun request in GOAWAY when it refuses the first request or ends an idle connection', async (context) => {
   const web = await serviceOf(context, 'web', { settings: { hosts: ['shop.example'] } });
   await using worker = await startWorkerInTest(web);
   const connectAndSend = async (...authorities: string[]): Promise<TestClient> => {
