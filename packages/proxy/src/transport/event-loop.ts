@@ -68,6 +68,7 @@ export class EventLoop {
   /** The number of consecutive turns in which no socket had an event. */
   #idleTurns = 0;
   #turn = 0;
+  #eventCount = 0;
   /** The time at which the current wait returned, or NaN if the time was not needed since. */
   #waitedAt = Number.NaN;
 
@@ -82,6 +83,11 @@ export class EventLoop {
   /** The number of the current turn. In one turn, each socket reads at most once. */
   get turn(): number {
     return this.#turn;
+  }
+
+  /** How many events the last wait of the current turn has received. 0 while no events are handled. */
+  get eventCount(): number {
+    return this.#eventCount;
   }
 
   /**
@@ -179,6 +185,7 @@ export class EventLoop {
     this.#emitClosed();
     this.#resumeAll();
     this.#handleEvents(waitMs);
+    this.#eventCount = 0;
     while (this.#flushable.length > 0) this.#flushable.pop()?.flush();
   }
 
@@ -193,15 +200,17 @@ export class EventLoop {
    * comes after thousands of others would otherwise also wait for what these sockets do in the next turns.
    */
   #handleEvents(waitMs: number): void {
-    let count = this.#poll.wait(waitMs);
+    this.#handleEventsOfWait(waitMs);
+    if (this.#eventCount < MAX_EVENTS) return;
+    for (const endsAt = this.#now() + MAX_HANDLE_MS; this.#eventCount === MAX_EVENTS && this.#now() < endsAt; )
+      this.#handleEventsOfWait(0);
+  }
+
+  #handleEventsOfWait(waitMs: number): void {
+    const count = this.#poll.wait(waitMs);
     this.#waitedAt = Number.NaN;
+    this.#eventCount = count;
     for (let index = 0; index < count; index += 1) this.#handle(index);
-    if (count < MAX_EVENTS) return;
-    for (const endsAt = this.#now() + MAX_HANDLE_MS; count === MAX_EVENTS && this.#now() < endsAt; ) {
-      count = this.#poll.wait(0);
-      this.#waitedAt = Number.NaN;
-      for (let index = 0; index < count; index += 1) this.#handle(index);
-    }
   }
 
   #handle(index: number): void {

@@ -6,6 +6,7 @@
 import { getSystemErrorName } from 'node:util';
 import { eventLoop } from '../event-loop.ts';
 import { hostText, type PeerAddress } from '../peer-address.ts';
+import type { NativeMemory } from '../syscalls/ffi.ts';
 import { EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP } from '../syscalls/layouts.ts';
 import {
   closeDescriptor,
@@ -14,6 +15,7 @@ import {
   shutdownWrite,
   socketMemory,
   takeSocketError,
+  transmit,
   unacknowledgedSequence,
 } from '../syscalls/sockets.ts';
 import type { AcceptedStream, DetachedStream, StreamEvents, Window } from '../tcp-transport.ts';
@@ -22,7 +24,9 @@ import { lastReader } from './loop-iteration.ts';
 import { bytesRead, readMemory } from './read-memory.ts';
 import { ReadQuantum } from './read-quantum.ts';
 import { limitReceiveBuffer } from './receive-buffer.ts';
+import { type BatchedStream, sendBatch } from './send-batch.ts';
 import { SendBuffer } from './send-buffer.ts';
+import { emitData, emitEvent } from './stream-emitter.ts';
 import { transmitBytes, WriteQueue } from './write-queue.ts';
 
 export const STREAM_EVENTS: number = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
@@ -34,7 +38,8 @@ const EAGAIN = -11;
 type Fin = 'none' | 'wanted' | 'sent';
 type Options = { readonly peer: PeerAddress | undefined; readonly isConnecting: boolean; readonly window?: Window };
 
-export class EpollStream implements AcceptedStream {
+export class EpollStream implements AcceptedStream, BatchedStream {
+  batchSlot = -1;
   /** -1 after the close. */
   #descriptor: number;
   readonly #peer: PeerAddress | undefined;
@@ -87,11 +92,16 @@ export class EpollStream implements AcceptedStream {
   }
 
   get queuedBytes(): number {
+    return this.#refusedBytes + sendBatch.bytesOf(this);
+  }
+
+  /** The number of written bytes that the kernel has not taken, without the bytes that wait for the end of the turn. */
+  get #refusedBytes(): number {
     return this.#unsent + (this.#queue?.length ?? 0);
   }
 
   get awaitsDrain(): boolean {
-    return this.#awaitsSpace || this.queuedBytes > 0;
+    return this.#awaitsSpace || this.#refusedBytes > 0;
   }
 
   bufferedBytes(): number {
@@ -137,19 +147,20 @@ export class EpollStream implements AcceptedStream {
   }
 
   write(bytes: Uint8Array): number {
-    if (this.#descriptor < 0 || this.#writeError < 0) return this.#discard(bytes);
+    if (this.#descriptor < 0 || this.#writeError < 0) return this.#discard(bytes.length);
     this.#sendBuffer.prepareWrite(this.#descriptor, bytes.length);
-    if (this.#isConnecting || (this.#queue !== undefined && this.#queue.length > 0)) return this.#enqueue(bytes);
-    const taken = transmitBytes(this.#descriptor, bytes);
-    if (taken === bytes.length) {
-      if (this.#sendBuffer.window !== 'full') this.#awaitSpace();
-      return 0;
+    if (this.#isConnecting || this.#refusedBytes > 0) return this.#enqueue(bytes);
+    if (this.#sendBuffer.window === 'full' && sendBatch.add(this, bytes)) return 0;
+    if (this.batchSlot >= 0) {
+      sendBatch.send(this);
+      return this.write(bytes);
     }
-    if (taken < 0 && taken !== EAGAIN) {
-      this.#failToWrite(taken);
-      return this.#discard(bytes);
-    }
-    return this.#enqueue(taken <= 0 ? bytes : bytes.subarray(taken));
+    return this.#afterSend(transmitBytes(this.#descriptor, bytes), bytes, bytes.length);
+  }
+
+  sendBatched(memory: NativeMemory, length: number): void {
+    this.#afterSend(transmit(this.#descriptor, memory, length), memory.bytes, length);
+    if (this.#fin === 'wanted') this.#resumeLater();
   }
 
   shutdown(): void {
@@ -169,6 +180,7 @@ export class EpollStream implements AcceptedStream {
   }
 
   #closeWith(close: (descriptor: number) => void, code: string | undefined, bytesInKernel?: number): void {
+    if (code === undefined) sendBatch.send(this);
     if (this.#descriptor < 0) return;
     this.#unacknowledged = this.queuedBytes + (bytesInKernel ?? this.#bytesInKernel());
     close(this.#release(code));
@@ -176,6 +188,7 @@ export class EpollStream implements AcceptedStream {
   }
 
   detach(): DetachedStream {
+    sendBatch.send(this);
     if (this.#descriptor < 0 || this.queuedBytes > 0 || this.#fin !== 'none')
       throw new Error('a stream in use cannot be detached');
     const descriptor = this.#descriptor;
@@ -193,7 +206,7 @@ export class EpollStream implements AcceptedStream {
       this.#finish();
       return;
     }
-    if ((events & EPOLLOUT) !== 0 && this.awaitsDrain) this.#flush();
+    if ((events & EPOLLOUT) !== 0 && this.awaitsDrain && this.#writeError === 0) this.#flush();
     if (this.#descriptor < 0 || (events & (EPOLLIN | SHORT_READ_EVENTS)) === 0) return;
     this.#isReadable = true;
     if ((events & SHORT_READ_EVENTS) !== 0) this.#mayReadShort = true;
@@ -259,22 +272,14 @@ export class EpollStream implements AcceptedStream {
     else this.#isReadable = false;
     // The kernel must be able to enlarge the buffer of a client, because a distant client needs a large one.
     if (this.#readQuantum.adapt(this, count) && this.#isOutbound) limitReceiveBuffer(this.#descriptor);
-    this.#deliver(count);
-  }
-
-  #deliver(count: number): void {
-    try {
-      this.#events?.onData(this, bytesRead(count));
-    } catch (thrown) {
-      this.#events?.onThrow(this, thrown);
-    }
+    emitData(this, this.#events, bytesRead(count));
   }
 
   /** Ends the input, at the peer's FIN or before. What the peer sends afterwards is not read. */
   endInput(): void {
     if (this.#descriptor < 0) return;
     this.#hasEnded = true;
-    this.#emit('onEnd');
+    emitEvent(this, this.#events, 'onEnd');
     if (this.#descriptor < 0) return;
     if (this.#fin === 'sent' || (this.#fin === 'wanted' && this.queuedBytes === 0)) this.#finish();
   }
@@ -289,10 +294,21 @@ export class EpollStream implements AcceptedStream {
     if ((events & (EPOLLERR | EPOLLHUP)) !== 0) this.#failOnSocketError();
     if (this.#descriptor < 0) return;
     this.#isConnecting = false;
-    this.#emit('onConnect');
+    emitEvent(this, this.#events, 'onConnect');
     if (this.#descriptor < 0) return;
-    if (this.queuedBytes > 0) this.#flush();
+    if (this.#refusedBytes > 0) this.#flush();
     else if (this.#fin === 'wanted') this.#resumeLater();
+  }
+
+  /** Keeps what a send of the first `length` bytes did not take. `taken` is its result. Returns how many bytes are not sent. */
+  #afterSend(taken: number, bytes: Uint8Array, length: number): number {
+    if (taken === length) {
+      if (this.#sendBuffer.window !== 'full') this.#awaitSpace();
+      return 0;
+    }
+    if (taken >= 0 || taken === EAGAIN) return this.#enqueue(bytes.subarray(Math.max(0, taken), length));
+    this.#failToWrite(taken);
+    return this.#discard(length);
   }
 
   #enqueue(bytes: Uint8Array): number {
@@ -315,7 +331,7 @@ export class EpollStream implements AcceptedStream {
       if (this.#descriptor < 0 || this.awaitsDrain) return;
     }
     this.#awaitsSpace = false;
-    this.#emit('onDrain');
+    emitEvent(this, this.#events, 'onDrain');
     if (this.#descriptor >= 0 && this.#fin === 'wanted' && this.queuedBytes === 0) this.#sendFin();
   }
 
@@ -355,9 +371,9 @@ export class EpollStream implements AcceptedStream {
     return this.#fin === 'sent' ? Math.max(0, sequence - 1) : Math.max(0, sequence);
   }
 
-  #discard(bytes: Uint8Array): number {
-    this.#unsent += bytes.length;
-    this.#unacknowledged += bytes.length;
+  #discard(bytes: number): number {
+    this.#unsent += bytes;
+    this.#unacknowledged += bytes;
     return this.#unsent;
   }
 
@@ -370,7 +386,7 @@ export class EpollStream implements AcceptedStream {
     this.#code = code;
     this.#wantsToRead = false;
     this.#awaitsSpace = false;
-    this.#unsent += this.#queue?.length ?? 0;
+    this.#unsent += sendBatch.remove(this) + (this.#queue?.length ?? 0);
     this.#queue?.clear();
     if (lastReader.stream === this) lastReader.stream = undefined;
     return descriptor;
@@ -380,16 +396,5 @@ export class EpollStream implements AcceptedStream {
     if (this.#isResumeQueued || this.#descriptor < 0) return;
     this.#isResumeQueued = true;
     eventLoop.resumeLater(this);
-  }
-
-  #emit(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
-    try {
-      // Not `events[event]`, because V8 uses a slow dictionary lookup for a varying name.
-      if (event === 'onEnd') this.#events?.onEnd(this);
-      else if (event === 'onDrain') this.#events?.onDrain(this);
-      else this.#events?.onConnect(this);
-    } catch (thrown) {
-      this.#events?.onThrow(this, thrown);
-    }
   }
 }

@@ -8,6 +8,7 @@ import type { AcceptedStream, DetachedStream, SocketAddress, StreamEvents } from
 import { currentLoopIteration, lastReader, NextIterationQueue } from './loop-iteration.ts';
 import { PausedStreams } from './paused-streams.ts';
 import { PLAIN_SOCKET_OPERATIONS, type SocketOperations } from './socket-operations.ts';
+import { emitData, emitEvent } from './stream-emitter.ts';
 
 const READ_BUFFER_BYTES = 65_536;
 /**
@@ -150,7 +151,7 @@ export class NetTcpStream implements AcceptedStream {
     const bytes = this.#deferred;
     if (bytes === undefined || !this.#isReading) return;
     this.#deferred = undefined;
-    this.#deliver(bytes);
+    emitData(this, this.events, bytes);
     if (this.#isReading && !this.#hasYielded) this.#socket.resume();
   }
 
@@ -236,7 +237,7 @@ export class NetTcpStream implements AcceptedStream {
     this.#bytesThisIteration += bytes.length;
     // Another read of `READ_BUFFER_BYTES` could exceed the quantum.
     if (this.#bytesThisIteration > READ_QUANTUM_BYTES - READ_BUFFER_BYTES && !this.#hasYielded) this.#yieldTurn();
-    if (this.#readLater === undefined) this.#deliver(bytes);
+    if (this.#readLater === undefined) emitData(this, this.events, bytes);
     else this.#defer(bytes, this.#readLater);
   }
 
@@ -244,14 +245,6 @@ export class NetTcpStream implements AcceptedStream {
     this.#deferred = this.#deferred === undefined ? bytes : Buffer.concat([this.#deferred, bytes]);
     readLater();
     if (this.#deferred !== undefined) this.#socket.pause();
-  }
-
-  #deliver(bytes: Uint8Array): void {
-    try {
-      this.events?.onData(this, bytes);
-    } catch (thrown) {
-      this.events?.onThrow(this, thrown);
-    }
   }
 
   #yieldTurn(): void {
@@ -281,11 +274,7 @@ export class NetTcpStream implements AcceptedStream {
   }
 
   emit(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
-    try {
-      this.events?.[event](this);
-    } catch (thrown) {
-      this.events?.onThrow(this, thrown);
-    }
+    emitEvent(this, this.events, event);
   }
 }
 
