@@ -40,10 +40,10 @@ export function usageNoticesFor(
         if (service?.kind !== 'service') return [];
         const tenant = table.entries.get(tenantId(service.tenant ?? ''));
         // While two policies claim a tenant name, the tenant of this name may be another tenant than the Service's.
-        const isOwner = tenant?.kind === 'tenant' && tenant.namespaces.includes(service.namespace);
-        return [
-          [uid, overLimit(limitRefusalMessage(each, { service, tenant: isOwner ? tenant : undefined }))] as const,
-        ];
+        const known = tenant?.kind === 'tenant' ? tenant : undefined;
+        const isAmbiguous = known?.namespaces.includes(service.namespace) === false;
+        const limited = { service, tenant: isAmbiguous ? 'ambiguous' : known } as const;
+        return [[uid, overLimit(limitRefusalMessage(each, limited))] as const];
       }),
     ),
   };
@@ -87,8 +87,8 @@ export function withNotices(view: ServiceView, notices: UsageNotices): ServiceVi
 
 interface LimitedService {
   readonly service: Pick<ServiceEntry, 'settings'>;
-  /** The tenant of the Service, if its limits may be shown. */
-  readonly tenant: Pick<TenantEntry, 'policy' | 'limits'> | undefined;
+  /** The tenant of the Service, if any. `ambiguous`: several policies claim the tenant's name, so its limits are not known. */
+  readonly tenant: Pick<TenantEntry, 'policy' | 'limits'> | 'ambiguous' | undefined;
 }
 
 /** Returns a message with the limits that may have refused the clients, and the accepted and refused clients of one minute. */
@@ -99,10 +99,15 @@ export function limitRefusalMessage(refusals: LimitRefusals, limited: LimitedSer
       ? ['requests', 'let clients send fewer requests']
       : ['connections', 'let clients open fewer connections'];
   const limits = limitsBehind(refusals, limited);
-  // If no limit is set, Weir still limits how fast a tenant begins connections.
-  const unset = reason === 'rate-limit' ? 'a built-in limit' : 'no longer set';
-  const limitText = limits.length === 0 ? unset : limits.join(' and ');
+  const limitText = limits.length === 0 ? textWithoutLimits(reason, limited) : limits.join(' and ');
   return `limits refuse clients (${reason}): in the minute ${periodsOf(minute).minute}Z, ${refused} ${what} were refused and ${accepted} accepted; the limit is ${limitText}; ${doLess}, or ask for a higher limit`;
+}
+
+function textWithoutLimits(reason: LimitRefusals['reason'], { tenant }: LimitedService): string {
+  if (tenant === 'ambiguous' && reason !== 'client-limit')
+    return 'not shown, because several policies claim the tenant';
+  // If no limit is set, Weir still limits how fast a tenant begins connections.
+  return reason === 'rate-limit' ? 'a built-in limit' : 'no longer set';
 }
 
 /** Returns the limits that refuse clients for a reason, as far as they are set, and what is used of them. */
@@ -110,8 +115,9 @@ function limitsBehind({ reason, used }: LimitRefusals, { service, tenant }: Limi
   const ofService = service.settings?.limits;
   const text = (limit: number | null | undefined, name: string, use = usedText(reason, used?.service)): string[] =>
     limit === undefined || limit === null ? [] : [`${name} ${limit}${use}`];
+  const known = tenant === 'ambiguous' ? undefined : tenant;
   const inPolicy = (name: 'connections' | 'newConnectionsPerSecond' | 'requestsPerSecond'): string[] =>
-    text(tenant?.limits[name], name, ` in ${policyText(tenant?.policy ?? null)}${usedText(reason, used?.tenant)}`);
+    text(known?.limits[name], name, ` in ${policyText(known?.policy ?? null)}${usedText(reason, used?.tenant)}`);
   switch (reason) {
     case 'connection-limit':
       return [...inPolicy('connections'), ...text(ofService?.connections, `${ANNOTATION_PREFIX}max-connections`)];

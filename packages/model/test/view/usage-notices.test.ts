@@ -108,4 +108,8 @@ test('a Service gets no notice about the limits of a tenant to which its namespa
   };
   assert.match(messageFor(tenant(['shop-a'])) ?? '', /connections 77.*secret-policy/);
   assert.doesNotMatch(messageFor(tenant(['shop-b'])) ?? '', /77|secret-policy/);
+  assert.match(
+    messageFor(tenant(['shop-b'])) ?? '',
+    /the limit is not shown, because several policies claim the tenant;/,
+  );
 });

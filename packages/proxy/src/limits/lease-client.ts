@@ -126,7 +126,7 @@ export class LeaseClient {
   /** The number of leases that are due for an exchange. Grows to all leases while the store is unreachable. */
   get pendingExchanges(): number {
     const now = this.#options.clock.monotonic();
-    return [...this.#leases].filter(({ lease }) => lease.isDue(now)).length + this.#leases.returned.size;
+    return [...this.#leases].filter(({ lease }) => lease.isDue(now)).length + this.#leases.toReturn.size;
   }
 
   /** What an operator should know about the leases; undefined if there is no problem. */
@@ -193,7 +193,7 @@ export class LeaseClient {
     const due = await this.#measure();
     const workMs = clock.monotonic() - startedAt;
     const isSilent = startedAt - this.#calledAt >= MAX_SILENCE_MS;
-    if (due.length === 0 && this.#leases.returned.size === 0 && !isSilent) return;
+    if (due.length === 0 && this.#leases.toReturn.size === 0 && !isSilent) return;
     try {
       await this.#exchange(life, due);
       this.#hasFailed = false;
@@ -266,7 +266,7 @@ export class LeaseClient {
     const pending = [...due];
     do {
       const part = pending.splice(0, MAX_LEASES_PER_EXCHANGE).filter(({ lease }) => this.#leases.has(lease));
-      const returned = [...this.#leases.returned].slice(0, MAX_LEASES_PER_EXCHANGE - part.length);
+      const returned = [...this.#leases.toReturn].slice(0, MAX_LEASES_PER_EXCHANGE - part.length);
       const now = clock.monotonic();
       const requests = part.map(({ row, window, lease }) =>
         lease.request({
@@ -295,9 +295,9 @@ export class LeaseClient {
         lease.apply(grant);
         this.#writeShare(row, lease);
       }
-      for (const [key] of returned) this.#leases.returned.delete(key);
+      for (const [key] of returned) this.#leases.toReturn.delete(key);
       if (pending.length > 0) await nextTurn();
-    } while (pending.length > 0 || this.#leases.returned.size > 0);
+    } while (pending.length > 0 || this.#leases.toReturn.size > 0);
   }
 
   /**

@@ -20,8 +20,8 @@ export interface PlacedLease {
 
 /** The leases of this proxy: one for each limit of a tenant or Service. */
 export class OwnLeases implements Iterable<PlacedLease> {
-  /** The leases of removed limits whose shares must still be given back to the store. */
-  readonly returned: Map<string, LeaseName> = new Map();
+  /** The leases of removed limits, whose shares the store does not have back yet. */
+  readonly toReturn: Map<string, LeaseName> = new Map();
   readonly #owners = new Map<string, LeasedOwner>();
 
   get owners(): Iterable<LeasedOwner> {
@@ -50,7 +50,7 @@ export class OwnLeases implements Iterable<PlacedLease> {
     }
     for (const [key, { leases }] of gone) {
       this.#owners.delete(key);
-      for (const { name } of leases.values()) this.returned.set(leaseKey(name), name);
+      for (const { name } of leases.values()) this.toReturn.set(leaseKey(name), name);
     }
   }
 
@@ -69,13 +69,13 @@ export class OwnLeases implements Iterable<PlacedLease> {
     let lease = leases.get(resource);
     if (limit === Number.POSITIVE_INFINITY) {
       leases.delete(resource);
-      if (lease !== undefined) this.returned.set(leaseKey(lease.name), lease.name);
+      if (lease !== undefined) this.toReturn.set(leaseKey(lease.name), lease.name);
       return;
     }
     if (lease === undefined) {
       lease = create({ owner: owner.owner, resource }, limit);
       leases.set(resource, lease);
-      this.returned.delete(leaseKey(lease.name));
+      this.toReturn.delete(leaseKey(lease.name));
     }
     lease.limit = limit;
   }

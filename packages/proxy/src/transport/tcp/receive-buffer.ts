@@ -16,6 +16,8 @@ let isAllowed = true;
 export function limitReceiveBuffer(descriptor: number): void {
   if (!isAllowed) return;
   setOption(descriptor, SOL_SOCKET, SO_RCVBUF, FAST_RECEIVE_BYTES);
-  isAllowed = socketMemory(descriptor).maxReceived >= 2 * FAST_RECEIVE_BYTES;
+  const { maxReceived } = socketMemory(descriptor);
+  // 0 says that the socket cannot be read any more.
+  isAllowed = maxReceived === 0 || maxReceived >= 2 * FAST_RECEIVE_BYTES;
   if (!isAllowed) setOption(descriptor, SOL_SOCKET, SO_BUF_LOCK, 0);
 }
