@@ -92,16 +92,16 @@ export class EpollStream implements AcceptedStream, BatchedStream {
   }
 
   get queuedBytes(): number {
-    return this.#refusedBytes + sendBatch.bytesOf(this);
-  }
-
-  /** The number of written bytes that the kernel has not taken, without the bytes that wait for the end of the turn. */
-  get #refusedBytes(): number {
     return this.#unsent + (this.#queue?.length ?? 0);
   }
 
   get awaitsDrain(): boolean {
-    return this.#awaitsSpace || this.#refusedBytes > 0;
+    return this.#awaitsSpace || this.queuedBytes > 0;
+  }
+
+  /** Whether all written bytes were passed to the kernel. */
+  get #isFlushed(): boolean {
+    return this.queuedBytes === 0 && this.batchSlot < 0;
   }
 
   bufferedBytes(): number {
@@ -118,7 +118,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
   }
 
   unacknowledgedBytes(): number {
-    return this.#descriptor < 0 ? this.#unacknowledged : this.queuedBytes + this.#bytesInKernel();
+    return this.#descriptor < 0 ? this.#unacknowledged : this.#bytesInProcess() + this.#bytesInKernel();
   }
 
   accept(events: StreamEvents): void {
@@ -149,7 +149,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
   write(bytes: Uint8Array): number {
     if (this.#descriptor < 0 || this.#writeError < 0) return this.#discard(bytes.length);
     this.#sendBuffer.prepareWrite(this.#descriptor, bytes.length);
-    if (this.#isConnecting || this.#refusedBytes > 0) return this.#enqueue(bytes);
+    if (this.#isConnecting || this.queuedBytes > 0) return this.#enqueue(bytes);
     if (this.#sendBuffer.window === 'full' && sendBatch.add(this, bytes)) return 0;
     if (this.batchSlot >= 0) {
       sendBatch.send(this);
@@ -167,7 +167,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
     if (this.#descriptor < 0 || this.#fin !== 'none') return;
     this.#fin = 'wanted';
     // The FIN is sent in the next turn: if the peer's FIN arrives by then, one close(2) ends the connection.
-    if (!this.#isConnecting && this.queuedBytes === 0) this.#resumeLater();
+    if (!this.#isConnecting && this.#isFlushed) this.#resumeLater();
   }
 
   reset(): void {
@@ -182,14 +182,13 @@ export class EpollStream implements AcceptedStream, BatchedStream {
   #closeWith(close: (descriptor: number) => void, code: string | undefined, bytesInKernel?: number): void {
     if (code === undefined) sendBatch.send(this);
     if (this.#descriptor < 0) return;
-    this.#unacknowledged = this.queuedBytes + (bytesInKernel ?? this.#bytesInKernel());
+    this.#unacknowledged = this.#bytesInProcess() + (bytesInKernel ?? this.#bytesInKernel());
     close(this.#release(code));
     eventLoop.closeLater(this);
   }
 
   detach(): DetachedStream {
-    sendBatch.send(this);
-    if (this.#descriptor < 0 || this.queuedBytes > 0 || this.#fin !== 'none')
+    if (this.#descriptor < 0 || !this.#isFlushed || this.#fin !== 'none')
       throw new Error('a stream in use cannot be detached');
     const descriptor = this.#descriptor;
     this.#descriptor = -1;
@@ -218,7 +217,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
   resume(): void {
     this.#isResumeQueued = false;
     if (this.#descriptor < 0) return;
-    if (this.#fin === 'wanted' && !this.#isConnecting && this.queuedBytes === 0) this.#sendFin();
+    if (this.#fin === 'wanted' && !this.#isConnecting && this.#isFlushed) this.#sendFin();
     if (this.#readLater === undefined) this.readNow();
     else if (this.#wantsToRead && this.#isReadable) this.#readLater();
   }
@@ -281,7 +280,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
     this.#hasEnded = true;
     emitEvent(this, this.#events, 'onEnd');
     if (this.#descriptor < 0) return;
-    if (this.#fin === 'sent' || (this.#fin === 'wanted' && this.queuedBytes === 0)) this.#finish();
+    if (this.#fin === 'sent' || (this.#fin === 'wanted' && this.#isFlushed)) this.#finish();
   }
 
   /** Fails the stream if its socket has a pending error, for example because the peer has reset the connection. */
@@ -296,7 +295,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
     this.#isConnecting = false;
     emitEvent(this, this.#events, 'onConnect');
     if (this.#descriptor < 0) return;
-    if (this.#refusedBytes > 0) this.#flush();
+    if (this.queuedBytes > 0) this.#flush();
     else if (this.#fin === 'wanted') this.#resumeLater();
   }
 
@@ -332,7 +331,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
     }
     this.#awaitsSpace = false;
     emitEvent(this, this.#events, 'onDrain');
-    if (this.#descriptor >= 0 && this.#fin === 'wanted' && this.queuedBytes === 0) this.#sendFin();
+    if (this.#descriptor >= 0 && this.#fin === 'wanted' && this.#isFlushed) this.#sendFin();
   }
 
   #sendFin(): void {
@@ -362,6 +361,10 @@ export class EpollStream implements AcceptedStream, BatchedStream {
     }
     this.#isLingering = true;
     if (this.#fin !== 'sent') this.#shutdownNow();
+  }
+
+  #bytesInProcess(): number {
+    return this.queuedBytes + sendBatch.bytesOf(this);
   }
 
   /** Returns the number of bytes that the kernel has taken and the peer has not acknowledged. */
