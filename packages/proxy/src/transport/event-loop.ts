@@ -85,7 +85,7 @@ export class EventLoop {
     return this.#turn;
   }
 
-  /** How many events the last wait of the current turn has received. 0 while no events are handled. */
+  /** How many events the last wait has received. 0 if the loop is not running. */
   get eventCount(): number {
     return this.#eventCount;
   }
@@ -176,6 +176,7 @@ export class EventLoop {
       while (this.#mayContinue() && this.nowMs < endsAt);
     }
     this.#isRunning = false;
+    this.#eventCount = 0;
     if (this.#registrationCount > 0 || this.#resumable.length > 0 || this.#closing.length > 0) this.#schedule();
   };
 
@@ -185,7 +186,6 @@ export class EventLoop {
     this.#emitClosed();
     this.#resumeAll();
     this.#handleEvents(waitMs);
-    this.#eventCount = 0;
     while (this.#flushable.length > 0) this.#flushable.pop()?.flush();
   }
 
