@@ -108,8 +108,8 @@ export interface TcpStream {
   /** The peer's port, or 0 if the connection ended before the address or port was first read. */
   readonly remotePort: number;
   /**
-   * The number of written bytes that the kernel has not taken yet. After a failure, the number that never reached the
-   * kernel.
+   * The number of written bytes that the kernel has refused to take yet. Does not count bytes that a transport passes to the
+   * kernel later in the turn. After a failure, the number that never reached the kernel.
    */
   readonly queuedBytes: number;
   /**
@@ -162,7 +162,7 @@ export interface TcpStream {
   write(bytes: Uint8Array): number;
   /** Sends FIN after the queued bytes. */
   shutdown(): void;
-  /** Sends RST at once and discards queued bytes, including those in the kernel. */
+  /** Sends RST at once and discards the queued bytes and the bytes in the kernel. */
   reset(): void;
 }
 

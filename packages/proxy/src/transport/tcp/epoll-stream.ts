@@ -43,7 +43,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
   /** -1 after the close. */
   #descriptor: number;
   readonly #peer: PeerAddress | undefined;
-  #events: StreamEvents | undefined;
+  events: StreamEvents | undefined;
   #isConnecting: boolean;
   #wantsToRead = false;
   /** Whether a read may return something other than EAGAIN. Set by an event, because the socket is registered edge-triggered. */
@@ -118,11 +118,12 @@ export class EpollStream implements AcceptedStream, BatchedStream {
   }
 
   unacknowledgedBytes(): number {
-    return this.#descriptor < 0 ? this.#unacknowledged : this.#bytesInProcess() + this.#bytesInKernel();
+    if (this.#descriptor < 0) return this.#unacknowledged;
+    return this.queuedBytes + sendBatch.bytesOf(this) + this.#bytesInKernel();
   }
 
   accept(events: StreamEvents): void {
-    this.#events = events;
+    this.events = events;
   }
 
   limitReadBytes(bytes: number): void {
@@ -147,18 +148,22 @@ export class EpollStream implements AcceptedStream, BatchedStream {
   }
 
   write(bytes: Uint8Array): number {
+    const isUsable = this.#descriptor >= 0 && this.#writeError === 0 && !this.#isConnecting;
+    const mayWait = isUsable && this.queuedBytes === 0 && this.#sendBuffer.window === 'full';
+    return mayWait && sendBatch.add(this, bytes) ? 0 : this.writeNow(bytes);
+  }
+
+  /** Does the same as `write`, but passes the bytes to the kernel now, so that the result says how many the kernel has taken. */
+  writeNow(bytes: Uint8Array): number {
+    sendBatch.send(this);
     if (this.#descriptor < 0 || this.#writeError < 0) return this.#discard(bytes.length);
     this.#sendBuffer.prepareWrite(this.#descriptor, bytes.length);
     if (this.#isConnecting || this.queuedBytes > 0) return this.#enqueue(bytes);
-    if (this.#sendBuffer.window === 'full' && sendBatch.add(this, bytes)) return 0;
-    if (this.batchSlot >= 0) {
-      sendBatch.send(this);
-      return this.write(bytes);
-    }
     return this.#afterSend(transmitBytes(this.#descriptor, bytes), bytes, bytes.length);
   }
 
   sendBatched(memory: NativeMemory, length: number): void {
+    this.#sendBuffer.prepareWrite(this.#descriptor, length);
     this.#afterSend(transmit(this.#descriptor, memory, length), memory.bytes, length);
     if (this.#fin === 'wanted') this.#resumeLater();
   }
@@ -182,7 +187,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
   #closeWith(close: (descriptor: number) => void, code: string | undefined, bytesInKernel?: number): void {
     if (code === undefined) sendBatch.send(this);
     if (this.#descriptor < 0) return;
-    this.#unacknowledged = this.#bytesInProcess() + (bytesInKernel ?? this.#bytesInKernel());
+    this.#unacknowledged = this.queuedBytes + sendBatch.bytesOf(this) + (bytesInKernel ?? this.#bytesInKernel());
     close(this.#release(code));
     eventLoop.closeLater(this);
   }
@@ -192,7 +197,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
       throw new Error('a stream in use cannot be detached');
     const descriptor = this.#descriptor;
     this.#descriptor = -1;
-    this.#events = undefined;
+    this.events = undefined;
     return detachDescriptor(descriptor, { isReadable: this.#isReadable });
   }
 
@@ -223,7 +228,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
   }
 
   emitClose(): void {
-    this.#events?.onClose(this, this.#code);
+    this.events?.onClose(this, this.#code);
   }
 
   /** Resets the stream. `error` is a negative errno. After ENOMEM, close(2) would send FIN, which looks like the end of the data. */
@@ -271,14 +276,14 @@ export class EpollStream implements AcceptedStream, BatchedStream {
     else this.#isReadable = false;
     // The kernel must be able to enlarge the buffer of a client, because a distant client needs a large one.
     if (this.#readQuantum.adapt(this, count) && this.#isOutbound) limitReceiveBuffer(this.#descriptor);
-    emitData(this, this.#events, bytesRead(count));
+    emitData(this, bytesRead(count));
   }
 
   /** Ends the input, at the peer's FIN or before. What the peer sends afterwards is not read. */
   endInput(): void {
     if (this.#descriptor < 0) return;
     this.#hasEnded = true;
-    emitEvent(this, this.#events, 'onEnd');
+    emitEvent(this, 'onEnd');
     if (this.#descriptor < 0) return;
     if (this.#fin === 'sent' || (this.#fin === 'wanted' && this.#isFlushed)) this.#finish();
   }
@@ -293,13 +298,13 @@ export class EpollStream implements AcceptedStream, BatchedStream {
     if ((events & (EPOLLERR | EPOLLHUP)) !== 0) this.#failOnSocketError();
     if (this.#descriptor < 0) return;
     this.#isConnecting = false;
-    emitEvent(this, this.#events, 'onConnect');
+    emitEvent(this, 'onConnect');
     if (this.#descriptor < 0) return;
     if (this.queuedBytes > 0) this.#flush();
     else if (this.#fin === 'wanted') this.#resumeLater();
   }
 
-  /** Keeps what a send of the first `length` bytes did not take. `taken` is its result. Returns how many bytes are not sent. */
+  /** Keeps what a send of the first `length` bytes did not take. `taken` is the result of the send. Returns `queuedBytes`. */
   #afterSend(taken: number, bytes: Uint8Array, length: number): number {
     if (taken === length) {
       if (this.#sendBuffer.window !== 'full') this.#awaitSpace();
@@ -330,7 +335,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
       if (this.#descriptor < 0 || this.awaitsDrain) return;
     }
     this.#awaitsSpace = false;
-    emitEvent(this, this.#events, 'onDrain');
+    emitEvent(this, 'onDrain');
     if (this.#descriptor >= 0 && this.#fin === 'wanted' && this.#isFlushed) this.#sendFin();
   }
 
@@ -361,10 +366,6 @@ export class EpollStream implements AcceptedStream, BatchedStream {
     }
     this.#isLingering = true;
     if (this.#fin !== 'sent') this.#shutdownNow();
-  }
-
-  #bytesInProcess(): number {
-    return this.queuedBytes + sendBatch.bytesOf(this);
   }
 
   /** Returns the number of bytes that the kernel has taken and the peer has not acknowledged. */

@@ -151,7 +151,7 @@ export class NetTcpStream implements AcceptedStream {
     const bytes = this.#deferred;
     if (bytes === undefined || !this.#isReading) return;
     this.#deferred = undefined;
-    emitData(this, this.events, bytes);
+    emitData(this, bytes);
     if (this.#isReading && !this.#hasYielded) this.#socket.resume();
   }
 
@@ -237,7 +237,7 @@ export class NetTcpStream implements AcceptedStream {
     this.#bytesThisIteration += bytes.length;
     // Another read of `READ_BUFFER_BYTES` could exceed the quantum.
     if (this.#bytesThisIteration > READ_QUANTUM_BYTES - READ_BUFFER_BYTES && !this.#hasYielded) this.#yieldTurn();
-    if (this.#readLater === undefined) emitData(this, this.events, bytes);
+    if (this.#readLater === undefined) emitData(this, bytes);
     else this.#defer(bytes, this.#readLater);
   }
 
@@ -274,7 +274,7 @@ export class NetTcpStream implements AcceptedStream {
   }
 
   emit(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
-    emitEvent(this, this.events, event);
+    emitEvent(this, event);
   }
 }
 

@@ -1,15 +1,15 @@
 // Small writes that wait until the end of the turn of the event loop. Then the worker sends them one right after the other.
 //
 // A write wakes its peer. If the worker does other work between two writes, a peer that is faster than the worker falls asleep again, or runs
-// on the worker's processor and interrupts the worker for each write. Together, the writes wake each peer about once per turn. In `bench -- l7`
-// this saves about 5 % of the CPU time of a request.
+// on the worker's processor and interrupts the worker for each write. If the writes follow each other, a peer is awake after the first. See
+// docs/adr/0036-small-writes-wait-for-the-end-of-a-turn.md for figures.
 
 import { eventLoop, type Flushable } from '../event-loop.ts';
 import { NativeMemory } from '../syscalls/ffi.ts';
 
-/** With fewer events in a turn, a write is sent at once: the copy would cost more than it saves. */
+/** If the last wait has received fewer events, a write is sent at once: the copy would cost more than it saves. */
 const MIN_EVENTS = 4;
-/** When this many streams have bytes in the batch, all of them are sent, so that the first one does not wait for long. */
+/** If a further stream has bytes for the batch, the batch is sent first. */
 const MAX_STREAMS = 64;
 /** The size of a slot. Longer writes are sent at once. Not a power of two, so that the slots do not compete for the same lines of the cache. */
 const SLOT_BYTES = 2_112;
@@ -18,7 +18,7 @@ const SLOT_BYTES = 2_112;
 export interface BatchedStream {
   /** The slot of this stream's bytes, or -1. Only `SendBatch` writes this field. */
   batchSlot: number;
-  /** Sends the first `length` bytes of `memory`, which left the batch. */
+  /** Sends the first `length` bytes of `memory`. The stream has no bytes in the batch any more. Must not throw. */
   sendBatched(memory: NativeMemory, length: number): void;
 }
 

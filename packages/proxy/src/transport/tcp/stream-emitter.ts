@@ -1,26 +1,27 @@
-// Calls the handler of a stream. An exception that the handler throws ends only its own connection.
+// Calls the owner of a stream. An exception that the owner throws ends only its own connection. The owner may have given the stream to
+// another owner before, which then handles the exception.
 import type { StreamEvents, TcpStream } from '../tcp-transport.ts';
 
-/** Passes bytes to the handler. `events` is undefined if the stream has no handler. */
-export function emitData(stream: TcpStream, events: StreamEvents | undefined, bytes: Uint8Array): void {
+interface OwnedStream extends TcpStream {
+  /** The event handlers of the owner. Undefined if the stream has no owner. */
+  readonly events: StreamEvents | undefined;
+}
+
+export function emitData(stream: OwnedStream, bytes: Uint8Array): void {
   try {
-    events?.onData(stream, bytes);
+    stream.events?.onData(stream, bytes);
   } catch (thrown) {
-    events?.onThrow(stream, thrown);
+    stream.events?.onThrow(stream, thrown);
   }
 }
 
-export function emitEvent(
-  stream: TcpStream,
-  events: StreamEvents | undefined,
-  event: 'onConnect' | 'onEnd' | 'onDrain',
-): void {
+export function emitEvent(stream: OwnedStream, event: 'onConnect' | 'onEnd' | 'onDrain'): void {
   try {
     // Not `events[event]`, because V8 uses a slow dictionary lookup for a varying name.
-    if (event === 'onEnd') events?.onEnd(stream);
-    else if (event === 'onDrain') events?.onDrain(stream);
-    else events?.onConnect(stream);
+    if (event === 'onEnd') stream.events?.onEnd(stream);
+    else if (event === 'onDrain') stream.events?.onDrain(stream);
+    else stream.events?.onConnect(stream);
   } catch (thrown) {
-    events?.onThrow(stream, thrown);
+    stream.events?.onThrow(stream, thrown);
   }
 }

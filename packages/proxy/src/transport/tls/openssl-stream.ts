@@ -283,7 +283,7 @@ export class OpensslStream implements TcpStream, StreamEvents {
     const length = this.connection.takeOutput(recordMemory);
     if (length === 0) return;
     const queuedBefore = this.#queuedPlain();
-    const queued = this.#below.write(recordBytes(length));
+    const queued = this.#below.writeNow(recordBytes(length));
     if (queued === 0) return;
     // The last bytes of the queue are those of this write.
     const share = Math.min(1, queued / length);

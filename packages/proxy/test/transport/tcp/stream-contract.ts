@@ -117,6 +117,22 @@ export function streamContract(setup: StreamSetup): void {
       assert.match(String(events.thrown), /a bug/);
       assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
     });
+
+    test('passes an exception to the owner that got the stream before', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next();
+      await using client = await connect({ host: listener.host, port: listener.port });
+      const { stream, events } = await arrival;
+      const next = new StreamRecorder();
+      events.onBytes = () => {
+        stream.accept(next);
+        throw new Error('a bug');
+      };
+      await client.send('x');
+      await next.until(() => next.thrown !== undefined);
+      assert.equal(events.thrown, undefined);
+      assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
+    });
   });
 
   describe(`${name}: closing`, () => {
