@@ -74,12 +74,8 @@ export class BandwidthLimiter {
 
   chargeDeferred(now: bigint): void {
     const bytes = this.#unchargedBytes;
-    this.#unchargedBytes = 0;
-    this.charge(bytes, now);
-  }
-
-  charge(bytes: number, now: bigint): void {
     if (bytes === 0) return;
+    this.#unchargedBytes = 0;
     this.#service?.charge(bytes, now);
     this.#tenant.charge(bytes, now);
   }
@@ -99,16 +95,19 @@ export class BandwidthLimiter {
   }
 
   /**
-   * Charges the bytes of a datagram and returns true, or returns false if the datagram must be dropped. A datagram
-   * above the rate is dropped because its sender cannot be paused. While streams wait, datagrams pass only half of the
-   * time, so that streams and datagrams do not starve each other.
+   * Counts the bytes of a datagram, to be charged as `defer` says, and returns true, or returns false if the datagram must
+   * be dropped. A datagram above the rate is dropped because its sender cannot be paused. The rate is checked only when a
+   * charge is due. While streams wait, datagrams pass only half of the time, so that streams and datagrams do not starve
+   * each other.
    */
   tryTake(bytes: number): boolean {
-    if (!this.isLimited) return true;
+    if (!this.isLimited || !this.defer(bytes)) return true;
     const now = this.now();
-    if (this.#service?.isOverdrawn(now) === true || this.#tenant.isOverdrawn(now)) return false;
-    if (this.#hasWaiters() && (now / DATAGRAM_SHARE_PERIOD_NS) % 2n === 0n) return false;
-    this.charge(bytes, now);
+    if (this.#mustDrop(now)) {
+      this.#unchargedBytes -= bytes;
+      return false;
+    }
+    this.chargeDeferred(now);
     return true;
   }
 
@@ -116,6 +115,11 @@ export class BandwidthLimiter {
 
   #bytesPerSecond(): number {
     return Math.min(this.#service?.bitsPerSecond ?? Infinity, this.#tenant.bitsPerSecond) / 8;
+  }
+
+  #mustDrop(now: bigint): boolean {
+    if (this.#service?.isOverdrawn(now) === true || this.#tenant.isOverdrawn(now)) return true;
+    return this.#hasWaiters() && (now / DATAGRAM_SHARE_PERIOD_NS) % 2n === 0n;
   }
 
   #hasWaiters(): boolean {

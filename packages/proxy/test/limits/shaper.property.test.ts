@@ -293,3 +293,24 @@ test('datagrams pass while there is credit, and share the rate with waiting stre
   assert.ok(Math.min(passed, read) > 900_000, `${passed} + ${read}`);
   model.close();
 });
+
+test('datagrams that are charged together keep to the rate, and dropped datagrams are not charged', () => {
+  const model = new ShaperModel(2);
+  const bytesPerMs = 100_000;
+  model.limit(TENANT, bytesPerMs * 8_000);
+  const limiters = [model.bandwidthLimiter(0), model.bandwidthLimiter(1), model.bandwidthLimiter(1, FIRST_SERVICE + 1)];
+  const passed: number[] = [];
+  model.run(2_000, () => {
+    let bytes = 0;
+    for (let datagram = 0; datagram < 100; datagram += 1)
+      for (const limiter of limiters) if (limiter.tryTake(1_000)) bytes += 1_000;
+    passed.push(bytes);
+  });
+  // The first 50 ms have the credit of the burst.
+  const steady = passed.slice(100);
+  const mean = steady.reduce((sum, bytes) => sum + bytes, 0) / steady.length;
+  assert.ok(Math.abs(mean / bytesPerMs - 1) < 0.01, `${mean}`);
+  // Each limiter may pass half a millisecond of the rate before its bytes are charged.
+  assert.ok(Math.max(...steady) <= bytesPerMs * (1 + limiters.length / 2), `${Math.max(...steady)}`);
+  model.close();
+});
