@@ -1,4 +1,4 @@
-import { cpuTimeOf } from '../measure/proc-stats.ts';
+import { type CpuTime, cpuTimeOf } from '../measure/proc-stats.ts';
 import { addTraffic, ledgerDifferences, NO_TRAFFIC, type TrafficBounds } from '../measure/traffic-bounds.ts';
 import type { Subject } from '../subjects/subject.ts';
 import { readUntilStable } from '../subjects/weir-console.ts';
@@ -47,10 +47,15 @@ export class MeasuredSubject<Backend extends string> {
 
   /** Runs `work` and measures the CPU time that the subject uses until `work` ends. */
   async withCpuTime<T>(work: () => Promise<T>): Promise<{ value: T; userMs: number; systemMs: number }> {
-    const before = cpuTimeOf(this.subject.pid);
+    const before = this.#cpuTime();
     const value = await work();
-    const after = cpuTimeOf(this.subject.pid);
+    const after = this.#cpuTime();
     return { value, userMs: after.userMs - before.userMs, systemMs: after.systemMs - before.systemMs };
+  }
+
+  #cpuTime(): CpuTime {
+    const { pid, cpuTime = cpuTimeOf } = this.subject;
+    return cpuTime(pid);
   }
 
   addExpectedTraffic(backend: Backend, traffic: TrafficBounds): void {

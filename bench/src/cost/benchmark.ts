@@ -7,6 +7,7 @@ import {
 } from '../comparison/comparison-result.ts';
 import { MeasuredSubject } from '../comparison/measured-subject.ts';
 import { roundsPerStart, runRounds } from '../comparison/rounds.ts';
+import { mainThreadCpuTimeOf } from '../measure/proc-stats.ts';
 import { provideSubjects } from '../provide-programs.ts';
 import { startRun } from '../report/run-metadata.ts';
 import { PROFILED_RUN, saveOrExplain } from '../report/save-result.ts';
@@ -20,6 +21,8 @@ import { COST_BACKENDS, COST_SUBJECTS, type CostBackend, startCostSubject, unexp
 const MAX_RATIO = 1.05;
 
 type CostReadings = ReadonlyMap<CostScenarioName, Map<SubjectName, Reading[]>>;
+/** The CPU time of each subject's main thread in each measurement, in milliseconds per second. */
+type MainThreadTimes = ReadonlyMap<SubjectName, Reading[]>;
 
 /** Returns the exit code 0. Throws if a response is wrong, or if one of the two subjects counts what it should not. */
 export async function benchmarkCost(options: CostOptions, signal: AbortSignal): Promise<number> {
@@ -28,6 +31,7 @@ export async function benchmarkCost(options: CostOptions, signal: AbortSignal): 
   const endRun = startRun(programs.versions);
   await using backends = await startBackends();
   const readings: CostReadings = new Map(scenarios.map((scenario) => [scenario, new Map()]));
+  const mainThread: MainThreadTimes = new Map(COST_SUBJECTS.map((name) => [name, []]));
   const descriptions = new Map<SubjectName, string>();
   for (const roundCount of roundsPerStart(rounds)) {
     await using during = new AsyncDisposableStack();
@@ -40,7 +44,7 @@ export async function benchmarkCost(options: CostOptions, signal: AbortSignal): 
         {
           title: load.title,
           subjects,
-          measure: (subject) => subject.runLoad(load, seconds),
+          measure: (subject) => measureMainThread(subject, mainThread, () => subject.runLoad(load, seconds)),
           format: ({ figure }) => figure.toFixed(1),
           rounds: roundCount,
           warmUps: Math.ceil(load.warmUpSeconds / seconds),
@@ -55,11 +59,17 @@ export async function benchmarkCost(options: CostOptions, signal: AbortSignal): 
     rounds,
     seconds,
     subjects: [...descriptions].map(([name, description]) => ({ name, description })),
-    scenarios: [...readings].map(([scenario, readingsBySubject]) => {
-      const { title, unit } = COST_LOADS[scenario];
-      const targets = { 'weir-unmetered': MAX_RATIO };
-      return summarizeScenario({ name: title, unit, targets, readings: Object.fromEntries(readingsBySubject) });
-    }),
+    scenarios: [
+      ...[...readings].map(([scenario, readingsBySubject]) => {
+        const { title, unit } = COST_LOADS[scenario];
+        const targets = { 'weir-unmetered': MAX_RATIO };
+        return summarizeScenario({ name: title, unit, targets, readings: Object.fromEntries(readingsBySubject) });
+      }),
+      summarizeScenario({
+        ...{ name: 'main thread', unit: 'CPU-ms per second', targets: {} },
+        readings: Object.fromEntries(mainThread),
+      }),
+    ],
     leftOut: [],
   };
   console.log(formatComparison(result));
@@ -82,6 +92,22 @@ async function startCostSubjects(
     subjects.push(measured);
   }
   return subjects;
+}
+
+/** Adds the CPU time that the subject's main thread uses until `measure` ends to `times`. */
+async function measureMainThread<T>(
+  { subject: { name, pid } }: MeasuredSubject<CostBackend>,
+  times: MainThreadTimes,
+  measure: () => Promise<T>,
+): Promise<T> {
+  const [before, startedAt] = [mainThreadCpuTimeOf(pid), performance.now()];
+  const value = await measure();
+  const after = mainThreadCpuTimeOf(pid);
+  const userMs = after.userMs - before.userMs;
+  const systemMs = after.systemMs - before.systemMs;
+  const figure = (userMs + systemMs) / ((performance.now() - startedAt) / 1_000);
+  times.get(name)?.push({ figure, userMs, systemMs });
+  return value;
 }
 
 /** Throws if `weir` has not counted all traffic, or if `weir-unmetered` has counted any. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@weir/testkit';
+import { cpuTimeWithoutMainThread } from '../measure/proc-stats.ts';
 import { freePorts } from '../subjects/free-ports.ts';
 import type { BackendPorts, Ledger, Subject, TrafficTotals } from '../subjects/subject.ts';
 import { startWeirServices } from '../subjects/weir.ts';
@@ -41,7 +42,7 @@ export async function startCostSubject(
   );
   const description =
     name === 'weir' ? subject.description : 'the same process without counters, limiters, shaping and leases';
-  return { ...subject, name, description };
+  return { ...subject, name, description, cpuTime: cpuTimeWithoutMainThread };
 }
 
 export function costManifests(ports: CostPorts, backends: BackendPorts): string {

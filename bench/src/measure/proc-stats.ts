@@ -10,6 +10,18 @@ export function cpuTimeOf(pid: number): CpuTime {
   return parseProcessStat(readFileSync(`/proc/${pid}/stat`, 'utf8'));
 }
 
+/** Returns the CPU time of the main thread of a process. Exact to 10 ms, as in `cpuTimeOf`. */
+export function mainThreadCpuTimeOf(pid: number): CpuTime {
+  return parseProcessStat(readFileSync(`/proc/${pid}/task/${pid}/stat`, 'utf8'));
+}
+
+/** Returns the CPU time of all threads of a process but its main thread. */
+export function cpuTimeWithoutMainThread(pid: number): CpuTime {
+  const all = cpuTimeOf(pid);
+  const main = mainThreadCpuTimeOf(pid);
+  return { userMs: all.userMs - main.userMs, systemMs: all.systemMs - main.systemMs };
+}
+
 /** Parses `/proc/<pid>/stat` (proc_pid_stat(5)) after field 2, the process name, which may contain spaces and parentheses. */
 export function parseProcessStat(text: string): CpuTime {
   const fieldsFrom3 = text.slice(text.lastIndexOf(')') + 2).split(' ');

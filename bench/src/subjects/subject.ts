@@ -1,9 +1,13 @@
+import type { CpuTime } from '../measure/proc-stats.ts';
+
 /** A measured proxy, which is one process. All subjects relay to the same backends. `Backend` is the type of their names. */
 export type Subject<Backend extends string = BackendName> = AsyncDisposable & {
   readonly name: SubjectName;
   /** Description of the program and its configuration, for the readers of results. */
   readonly description: string;
   readonly pid: number;
+  /** Returns the CPU time that readings count. Default: `cpuTimeOf`, the CPU time of the whole process. */
+  readonly cpuTime?: (pid: number) => CpuTime;
   /** Listening ports at 127.0.0.1. */
   readonly ports: Readonly<Record<Backend, number>>;
   /** Output of the process, for error messages. */

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { describe, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { inspectorUrlIn } from '../../src/measure/inspector.ts';
 import {
+  type CpuTime,
   cpuTimeOf,
+  cpuTimeWithoutMainThread,
   descriptorLimit,
+  mainThreadCpuTimeOf,
   maxIdleConnections,
   parseDescriptorLimit,
   parseProcessorTicks,
@@ -36,7 +41,24 @@ describe('CPU time', () => {
     const { userMs, systemMs } = cpuTimeOf(process.pid);
     assert.ok(userMs + systemMs > 0);
   });
+
+  test('tells the CPU time of the main thread from that of the other threads', async () => {
+    const mainBefore = sum(mainThreadCpuTimeOf(process.pid));
+    const othersBefore = sum(cpuTimeWithoutMainThread(process.pid));
+    const program = `
+      const { threadCpuUsage } = require('node:process');
+      while (threadCpuUsage().user < 200_000);`;
+    await once(new Worker(program, { eval: true }), 'exit');
+    const main = sum(mainThreadCpuTimeOf(process.pid)) - mainBefore;
+    const others = sum(cpuTimeWithoutMainThread(process.pid)) - othersBefore;
+    assert.ok(others >= 180, `${others}`);
+    assert.ok(main < 180, `${main}`);
+  });
 });
+
+function sum({ userMs, systemMs }: CpuTime): number {
+  return userMs + systemMs;
+}
 
 test('reads the time in the run queue from the second field of schedstat', () => {
   assert.equal(parseSchedstat('1116000000 246500000 977\n'), 246.5);
