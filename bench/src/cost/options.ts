@@ -26,7 +26,7 @@ export const COST_SCENARIO_NAMES: readonly CostScenarioName[] = Object.keys(
 ) as CostScenarioName[];
 
 /** The default, and the smallest number of rounds of a run that is saved. */
-export const COST_ROUNDS = 6;
+export const COST_ROUNDS = 12;
 
 export function parseCostArguments(
   args: readonly string[],

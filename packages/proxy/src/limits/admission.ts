@@ -33,6 +33,8 @@ interface AdmissionContext {
   readonly proxyLimiter: Limiter;
   /** Returns nanoseconds of a clock that all threads share. */
   readonly now: () => bigint;
+  /** Returns milliseconds of a clock of this worker that never goes back. */
+  readonly nowMs: () => number;
 }
 
 /** The rows of the limiter state that limit a Service and its tenant. */
@@ -47,14 +49,21 @@ export class AdmissionController {
   readonly #limitersByService = new Map<string, Limiters>();
   readonly #unlimited: Limiters;
 
-  /** By default the worker uses limiter memory that no other worker shares and that holds no limits. */
-  constructor({ memory, workerSlot }: WorkerLimiterMemory = { memory: createLimiterMemory(1), workerSlot: 0 }) {
+  /**
+   * By default the worker uses limiter memory that no other worker shares and that holds no limits. `nowMs` returns
+   * milliseconds of a clock of this worker that never goes back.
+   */
+  constructor(
+    { memory, workerSlot }: WorkerLimiterMemory = { memory: createLimiterMemory(1), workerSlot: 0 },
+    nowMs: () => number = () => performance.now(),
+  ) {
     this.#state = new LimiterState(memory.state);
     this.#workerSlot = workerSlot;
     this.#context = {
       clientCounts: new ClientCounts(memory.clientCounts, workerSlot),
       proxyLimiter: this.#limiterFor(PROXY_ROW),
       now: process.hrtime.bigint,
+      nowMs,
     };
     this.#unlimited = { service: this.#limiterFor(UNLIMITED_ROW), tenant: this.#limiterFor(UNLIMITED_ROW) };
   }
@@ -115,7 +124,7 @@ function admit(limiters: Limiters, context: AdmissionContext): Admission | Admis
 function admitAgain(limiters: Limiters, context: AdmissionContext, open: Admission): Admission | AdmissionRefusal {
   const { service } = limiters;
   if (!service.tryOpen()) return 'connection-limit';
-  if (service.tryTake(NEW_CONNECTIONS, context.now)) return new Admission(limiters, context, open);
+  if (service.tryTake(NEW_CONNECTIONS, context.now, context.nowMs())) return new Admission(limiters, context, open);
   service.close();
   return 'rate-limit';
 }
@@ -124,16 +133,16 @@ function admitAgain(limiters: Limiters, context: AdmissionContext, open: Admissi
  * Returns why the fair share or a rate limit refuses the connection, or undefined if the connection is within both.
  * Checks the rates last, because a connection that another limit refuses must not count in a rate.
  */
-function shareOrRateRefusal(limiters: Limiters, { proxyLimiter, now }: AdmissionContext): AdmissionRefusal | undefined {
-  if (!isWithinFairShare(limiters.tenant, proxyLimiter)) return 'no-descriptors';
-  return tryTake(limiters, NEW_CONNECTIONS, now) ? undefined : 'rate-limit';
+function shareOrRateRefusal(limiters: Limiters, context: AdmissionContext): AdmissionRefusal | undefined {
+  if (!isWithinFairShare(limiters.tenant, context.proxyLimiter)) return 'no-descriptors';
+  return tryTake(limiters, NEW_CONNECTIONS, context) ? undefined : 'rate-limit';
 }
 
 /** Counts one more unit in the rates of the Service and its tenant, or in neither of them if one rate is exceeded. */
-function tryTake({ service, tenant }: Limiters, rate: CountRate, now: () => bigint): boolean {
-  const nowMs = performance.now();
-  if (!service.tryTake(rate, now, nowMs)) return false;
-  if (tenant.tryTake(rate, now, nowMs)) return true;
+function tryTake({ service, tenant }: Limiters, rate: CountRate, { now, nowMs }: AdmissionContext): boolean {
+  const takenAtMs = nowMs();
+  if (!service.tryTake(rate, now, takenAtMs)) return false;
+  if (tenant.tryTake(rate, now, takenAtMs)) return true;
   service.giveBack(rate);
   return false;
 }
@@ -177,12 +186,12 @@ export class Admission {
    * within the rate and then send all their ClientHellos at the same moment.
    */
   admitHello(): boolean {
-    return tryTake(this.limiters, HELLOS, this.#context.now);
+    return tryTake(this.limiters, HELLOS, this.#context);
   }
 
   /** Returns false if the requests of the Service or its tenant exceed their rate. */
   admitRequest(): boolean {
-    return tryTake(this.limiters, REQUESTS, this.#context.now);
+    return tryTake(this.limiters, REQUESTS, this.#context);
   }
 
   /**

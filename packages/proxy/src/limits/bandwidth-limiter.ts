@@ -1,5 +1,5 @@
 import { BYTES_BURST_NS, type Limiter } from './limiter.ts';
-import type { Direction } from './limiter-state.ts';
+import type { Direction, LimiterState } from './limiter-state.ts';
 
 /**
  * One read of a throttled stream takes at most the bytes that the rate allows in this time, but `MIN_QUANTUM_BYTES` if
@@ -28,6 +28,9 @@ export class BandwidthLimiter {
   readonly #service: BandwidthBucket | undefined;
   readonly #tenant: BandwidthBucket;
   #unchargedBytes = 0;
+  /** How many bytes may stay uncharged. Infinity if there is no limit. Valid as long as the limits have `#limitsVersion`. */
+  #maxUnchargedBytes = Number.POSITIVE_INFINITY;
+  #limitsVersion: number | undefined;
 
   constructor({
     service,
@@ -48,7 +51,7 @@ export class BandwidthLimiter {
    * are set and removed while connections are open.
    */
   get isLimited(): boolean {
-    return this.#tenant.bitsPerSecond !== Infinity || (this.#service?.bitsPerSecond ?? Infinity) !== Infinity;
+    return this.#maxUncharged() !== Number.POSITIVE_INFINITY;
   }
 
   /** Whether the limit of the Service or of its tenant is 0. If so, no byte may pass until the limit is raised. */
@@ -68,8 +71,7 @@ export class BandwidthLimiter {
    */
   defer(bytes: number): boolean {
     this.#unchargedBytes += bytes;
-    const maxBytes = Math.min(MAX_UNCHARGED_BYTES, this.#bytesPerSecond() * MAX_UNCHARGED_SECONDS);
-    return this.#unchargedBytes >= maxBytes || this.#hasWaiters();
+    return this.#unchargedBytes >= this.#maxUncharged() || this.#hasWaiters();
   }
 
   chargeDeferred(now: bigint): void {
@@ -113,6 +115,15 @@ export class BandwidthLimiter {
 
   // Methods, because V8 looks up a private getter at each use.
 
+  #maxUncharged(): number {
+    const { state } = this.#tenant;
+    if (!state.hasLimitsVersion(this.#limitsVersion)) {
+      this.#limitsVersion = state.readLimitsVersion();
+      this.#maxUnchargedBytes = maxUnchargedAt(this.#bytesPerSecond());
+    }
+    return this.#maxUnchargedBytes;
+  }
+
   #bytesPerSecond(): number {
     return Math.min(this.#service?.bitsPerSecond ?? Infinity, this.#tenant.bitsPerSecond) / 8;
   }
@@ -125,6 +136,11 @@ export class BandwidthLimiter {
   #hasWaiters(): boolean {
     return this.#tenant.hasWaiters || this.#service?.hasWaiters === true;
   }
+}
+
+function maxUnchargedAt(bytesPerSecond: number): number {
+  if (bytesPerSecond === Number.POSITIVE_INFINITY) return bytesPerSecond;
+  return Math.min(MAX_UNCHARGED_BYTES, bytesPerSecond * MAX_UNCHARGED_SECONDS);
 }
 
 /**
@@ -161,6 +177,10 @@ export class BandwidthBucket {
 
   get bitsPerSecond(): number {
     return this.#limiter.bitsPerSecond(this.#direction);
+  }
+
+  get state(): LimiterState {
+    return this.#limiter.state;
   }
 
   get hasWaiters(): boolean {

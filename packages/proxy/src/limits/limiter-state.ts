@@ -64,6 +64,8 @@ export const FIRST_FREE_ROW = 2;
 
 export interface LimiterStateMemory {
   readonly buffer: SharedArrayBuffer;
+  /** One cell, see `LimiterState.readLimitsVersion`. */
+  readonly limitsVersion: Int32Array;
   /** The largest number of workers that run at the same time. Each worker writes only in the cells of its own slot. */
   readonly workerSlots: number;
 }
@@ -71,9 +73,10 @@ export interface LimiterStateMemory {
 export function createLimiterStateMemory(workerSlots: number): LimiterStateMemory {
   const rowBytes = rowBytesFor(workerSlots);
   const buffer = new SharedArrayBuffer(INITIAL_ROWS * rowBytes, { maxByteLength: MAX_ROWS * rowBytes });
-  const state = new LimiterState({ buffer, workerSlots });
+  const memory = { buffer, limitsVersion: new Int32Array(new SharedArrayBuffer(CELL_BYTES)), workerSlots };
+  const state = new LimiterState(memory);
   for (let row = 0; row < FIRST_FREE_ROW; row += 1) state.clearRow(row);
-  return { buffer, workerSlots };
+  return memory;
 }
 
 /**
@@ -94,14 +97,16 @@ function wordsFor(workerSlots: number): number {
 export class LimiterState {
   readonly workerSlots: number;
   readonly #buffer: SharedArrayBuffer;
+  readonly #limitsVersion: Int32Array;
   readonly #rowBytes: number;
   #rows = 0;
   #doubles = new Float64Array(new SharedArrayBuffer(0));
   #longs = new BigInt64Array(new SharedArrayBuffer(0));
   #ints = new Int32Array(new SharedArrayBuffer(0));
 
-  constructor({ buffer, workerSlots }: LimiterStateMemory) {
+  constructor({ buffer, limitsVersion, workerSlots }: LimiterStateMemory) {
     this.#buffer = buffer;
+    this.#limitsVersion = limitsVersion;
     this.workerSlots = workerSlots;
     this.#rowBytes = rowBytesFor(workerSlots);
     this.#mapViews();
@@ -138,6 +143,20 @@ export class LimiterState {
 
   setLimit(row: number, field: number, value: number): void {
     this.#doubles[this.#rowOffset(row) + field] = value;
+    Atomics.add(this.#limitsVersion, 0, 1);
+  }
+
+  /**
+   * Returns a number that changes with each change of a limit, of any row. A worker may use what it has derived from limits
+   * as long as `hasLimitsVersion` is true of the number that it has read before these limits.
+   */
+  readLimitsVersion(): number {
+    return Atomics.load(this.#limitsVersion, 0);
+  }
+
+  /** Compares with a plain read, because V8 does not inline `Atomics.load`, and workers compare for each chunk. */
+  hasLimitsVersion(version: number | undefined): boolean {
+    return this.#limitsVersion[0] === version;
   }
 
   paidUntil(row: number, field: number): bigint {

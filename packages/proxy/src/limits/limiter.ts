@@ -114,8 +114,8 @@ export class Limiter {
 
   /**
    * Counts one more unit of a rate and returns true, or returns false if the rate is exceeded. `now` returns
-   * nanoseconds and is only called if the rate is limited. `nowMs` is milliseconds of `performance.now`. ClientHellos
-   * have the limit of new connections, but are counted separately.
+   * nanoseconds and is only called if the rate is limited. `nowMs` is milliseconds of a clock of this worker that never
+   * goes back. ClientHellos have the limit of new connections, but are counted separately.
    */
   tryTake(rate: CountRate, now: () => bigint, nowMs: number = performance.now()): boolean {
     const limit = this.#maxInSecond(rate);
@@ -245,7 +245,7 @@ interface RateUse {
   readonly window: SecondWindow;
   /** The units of the last batch that the worker has not admitted yet. */
   unusedUnits: number;
-  /** When the worker took the last batch, in milliseconds of `performance.now()`. */
+  /** When the worker took the last batch, in the milliseconds of `Limiter.tryTake`. */
   takenAtMs: number;
 }
 

@@ -1,7 +1,7 @@
 import type { Limiters } from './admission.ts';
 import { BandwidthBucket, BandwidthLimiter, type WaitingReader } from './bandwidth-limiter.ts';
 import type { Limiter } from './limiter.ts';
-import type { Direction } from './limiter-state.ts';
+import type { Direction, LimiterState } from './limiter-state.ts';
 
 const TICK_MS = 10;
 export type BandwidthLimiters = { readonly [D in Direction]: BandwidthLimiter };
@@ -94,18 +94,23 @@ export interface ThrottledReader {
 export class SessionThrottle {
   readonly #shaper: Shaper;
   readonly #reader: ThrottledReader;
+  readonly #state: LimiterState;
   #limiters: Limiters;
   /** The limiters of the tenant, see `Shaper.limitersForTenant`. */
   #tenant: BandwidthLimiters;
-  /** The limiters of a Service with a limit of its own, see `Shaper.limitersFor`. Undefined until they are first used. */
-  #service: BandwidthLimiters | undefined;
+  /** The limiters of the Service if it has a limit of its own, or else `#tenant`. Valid as long as the limits have `#limitsVersion`. */
+  #current: BandwidthLimiters;
+  /** Undefined if the limiters must be chosen again. */
+  #limitsVersion: number | undefined;
   #in: ReadThrottle | undefined;
   #out: ReadThrottle | undefined;
 
   constructor(shaper: Shaper, limiters: Limiters, reader: ThrottledReader) {
     this.#shaper = shaper;
+    this.#state = limiters.tenant.state;
     this.#limiters = limiters;
     this.#tenant = shaper.limitersForTenant(limiters);
+    this.#current = this.#tenant;
     this.#reader = reader;
   }
 
@@ -115,7 +120,7 @@ export class SessionThrottle {
     this.#out?.stopWaiting();
     if (limiters.tenant !== this.#limiters.tenant) this.#tenant = this.#shaper.limitersForTenant(limiters);
     this.#limiters = limiters;
-    this.#service = undefined;
+    this.#limitsVersion = undefined;
   }
 
   /**
@@ -150,13 +155,14 @@ export class SessionThrottle {
    * look-up for every chunk.
    */
   #limiterOf(direction: Direction): BandwidthLimiter {
-    const limiters = this.#limiters.service.limitsBandwidth ? this.#serviceLimiters() : this.#tenant;
-    return direction === 'out' ? limiters.out : limiters.in;
+    if (!this.#state.hasLimitsVersion(this.#limitsVersion)) this.#chooseLimiters();
+    return direction === 'out' ? this.#current.out : this.#current.in;
   }
 
-  #serviceLimiters(): BandwidthLimiters {
-    this.#service ??= this.#shaper.limitersFor(this.#limiters);
-    return this.#service;
+  #chooseLimiters(): void {
+    this.#limitsVersion = this.#state.readLimitsVersion();
+    const hasOwnLimit = this.#limiters.service.limitsBandwidth;
+    this.#current = hasOwnLimit ? this.#shaper.limitersFor(this.#limiters) : this.#tenant;
   }
 
   #createThrottle(direction: Direction): ReadThrottle {

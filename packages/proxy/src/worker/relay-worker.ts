@@ -97,7 +97,7 @@ export class RelayWorker {
     this.#unhealthyDrainer = new EndpointDrainer(this.#terminator, onInternalError);
     this.#services = new ServiceSessionsRegistry(options.counterBlocks, this.#terminator);
     this.#pendingConnections = new PendingConnections(this.#services.countersFor(undefined));
-    this.#admission = new AdmissionController(options.limiterMemory);
+    this.#admission = new AdmissionController(options.limiterMemory, () => options.transport.turns.nowMs);
     this.#healthReporter = new PassiveHealthReporter((reports) => options.send({ kind: 'passive-health', reports }));
     this.#matcher = createMatcher(EMPTY_TABLE, options.node);
     this.#balancerOptions = { random: Math.random, now: monotonicMs, affinityTable: options.affinityTable };
