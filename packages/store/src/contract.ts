@@ -259,12 +259,20 @@ export interface LeaseStore {
   /** Records that a member lives although the store may not hear from it, so that the member keeps its shares. */
   keep(node: string, life: number): Promise<void>;
   /** Returns all members that have not been released and have not expired, in no particular order. */
-  members(): Promise<readonly Incarnation[]>;
+  members(): Promise<readonly LeaseMember[]>;
   /**
    * Returns the number of open connections of a tenant or Service with a limit of `connections`, as all members have last reported them as
    * `floor`. Returns 0 for an owner without this limit.
    */
   openConnections(owner: LeaseOwner): Promise<number>;
+}
+
+export interface LeaseMember extends Incarnation {
+  /**
+   * How long before the last exchange of any member the store has heard from this member, in milliseconds. 0 if the clock of the store
+   * was set back since.
+   */
+  readonly silentMs: number;
 }
 
 export interface LeaseName {

@@ -4,6 +4,7 @@ import type {
   Incarnation,
   LeaseExchange,
   LeaseGrant,
+  LeaseMember,
   LeaseName,
   LeaseOwner,
   LeaseRequest,
@@ -18,12 +19,12 @@ export interface LeaseContent {
   /** When any member exchanged leases last; undefined before the first exchange. */
   heardAt: number | undefined;
   /** By `<incarnation>:<node>`. */
-  readonly members: Map<string, LeaseMember>;
+  readonly members: Map<string, StoredMember>;
   /** By lease, then by member. */
   readonly leases: Map<string, Map<string, HeldLease>>;
 }
 
-interface LeaseMember extends Incarnation {
+interface StoredMember extends Incarnation {
   readonly heardAt: number;
   readonly sequence: number;
 }
@@ -76,9 +77,14 @@ export class MemoryLeases implements LeaseStore {
     if (member !== undefined) members.set(key, { ...member, heardAt: this.#clock.now() });
   }
 
-  async members(): Promise<readonly Incarnation[]> {
+  async members(): Promise<readonly LeaseMember[]> {
     this.#connection.assertReady();
-    return [...this.content.members.values()].map(({ node, life }) => ({ node, life }));
+    const { members, heardAt: lastExchangeAt = 0 } = this.content;
+    return [...members.values()].map(({ node, life, heardAt }) => ({
+      node,
+      life,
+      silentMs: Math.max(0, lastExchangeAt - heardAt),
+    }));
   }
 
   async openConnections(owner: LeaseOwner): Promise<number> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ShareClaim } from '@weir/model/data-plane';
-import type { Incarnation, LeaseExchange, LeaseGrant, LeaseOwner, LeaseRequest, LeaseStore } from '../contract.ts';
+import type { LeaseExchange, LeaseGrant, LeaseMember, LeaseOwner, LeaseRequest, LeaseStore } from '../contract.ts';
 import { StoreError } from '../errors.ts';
 import { LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS, MAX_LEASES_PER_EXCHANGE } from '../limits.ts';
 import type { RedisCalls } from './connection/redis-connection.ts';
@@ -34,9 +34,17 @@ export class RedisLeases implements LeaseStore {
     await this.#connection.run('keep-lease-member', [this.#keys.leaseMembers], [memberFor(node, life)]);
   }
 
-  async members(): Promise<readonly Incarnation[]> {
-    const members = await this.#connection.call((redis) => redis.hkeys(this.#keys.leaseMembers));
-    return members.map(parseMember);
+  async members(): Promise<readonly LeaseMember[]> {
+    const { leaseOpen, leaseMembers } = this.#keys;
+    const [open, members] = await this.#connection.call((redis) =>
+      Promise.all([redis.get(leaseOpen), redis.hgetall(leaseMembers)]),
+    );
+    // `<time of the opening> <time of the last exchange>`, and by member `<time> <sequence of its last exchange>`, in milliseconds.
+    const lastExchangeAt = Number(open?.split(' ')[1] ?? 0);
+    return Object.entries(members).map(([member, value]) => {
+      const heardAt = Number(value.split(' ')[0]);
+      return { ...parseMember(member), silentMs: Math.max(0, lastExchangeAt - heardAt) };
+    });
   }
 
   async openConnections(owner: LeaseOwner): Promise<number> {

@@ -172,6 +172,28 @@ export function leasesContract(subject: StoreUnderTest): void {
       assert.deepEqual(await memberNames(a.store), ['b 1', 'c 1']);
     });
 
+    test('say how long each member has been silent', async () => {
+      await using world = await subject.open();
+      const { a, b, c } = await registered(world);
+      const silence = async (): Promise<Map<string, number>> =>
+        new Map((await a.store.leases.members()).map(({ node, silentMs }) => [node, silentMs]));
+      for (const member of [a, b, c]) await member.exchangeAll([]);
+      await world.passLeaseTime(600_000);
+      // The store was away, or no member has called: no member is silent compared with the others.
+      for (const silentMs of (await silence()).values()) assert.ok(silentMs < 10_000, `${silentMs} ms`);
+      await a.exchangeAll([]);
+      await world.passLeaseTime(20_000);
+      await b.exchangeAll([]);
+      const afterwards = await silence();
+      const [ofA = 0, ofC = 0] = [afterwards.get('a'), afterwards.get('c')];
+      assert.equal(afterwards.get('b'), 0);
+      assert.ok(Math.abs(ofA - 20_000) < 10_000, `${ofA} ms`);
+      assert.ok(ofC >= 610_000, `${ofC} ms`);
+      await world.passLeaseTime(-3_600_000);
+      await b.exchangeAll([]);
+      for (const silentMs of (await silence()).values()) assert.equal(silentMs, 0);
+    });
+
     test('stay with all members when the clock of the store is set forward', async () => {
       await using world = await subject.open();
       const { a, b } = await registered(world);
