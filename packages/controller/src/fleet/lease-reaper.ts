@@ -10,8 +10,8 @@ const CHECK_INTERVAL_MS = 250;
 const RETRY_MS = [1_000, 5_000] as const;
 /** If no heartbeats were read for this time, this controller may not be the leader any more, and checks nothing. */
 const MAX_HEARTBEATS_AGE_MS = 3_000;
-/** A proxy that lives exchanges leases at least once a second while it reaches the store. */
-const MAX_EXCHANGE_GAP_MS = 1_250;
+/** A proxy that lives exchanges leases at least every 0.5 s while it reaches the store. */
+const MAX_EXCHANGE_GAP_MS = 700;
 const PROBE_TIMEOUT_MS = 300;
 /** The addresses that stand for all interfaces. The controller cannot connect to a proxy at such an address. */
 const ANY_ADDRESSES: readonly string[] = ['0.0.0.0', '::'];

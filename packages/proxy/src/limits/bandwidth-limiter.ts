@@ -28,7 +28,7 @@ export class BandwidthLimiter {
   readonly #service: BandwidthBucket | undefined;
   readonly #tenant: BandwidthBucket;
   #unchargedBytes = 0;
-  /** How many bytes may stay uncharged. Infinity if there is no limit. Valid as long as the limits have `#limitsVersion`. */
+  /** How many bytes may stay uncharged. Infinity if there is no limit. As of the last call of `readLimits`. */
   #maxUnchargedBytes = Number.POSITIVE_INFINITY;
   #limitsVersion: number | undefined;
 
@@ -47,11 +47,19 @@ export class BandwidthLimiter {
   }
 
   /**
-   * Whether the Service or its tenant has a bandwidth limit. Callers read this property for every chunk, because limits
-   * are set and removed while connections are open.
+   * Reads the limits if a limit has changed. Must be called before `isLimited` and `defer` of each chunk, unless
+   * `LimiterState.hasLimitsVersion` has just shown that no limit has changed since the last call.
    */
+  readLimits(): void {
+    const { state } = this.#tenant;
+    if (state.hasLimitsVersion(this.#limitsVersion)) return;
+    this.#limitsVersion = state.readLimitsVersion();
+    this.#maxUnchargedBytes = maxUnchargedAt(this.#bytesPerSecond());
+  }
+
+  /** Whether the Service or its tenant has a bandwidth limit. */
   get isLimited(): boolean {
-    return this.#maxUncharged() !== Number.POSITIVE_INFINITY;
+    return this.#maxUnchargedBytes !== Number.POSITIVE_INFINITY;
   }
 
   /** Whether the limit of the Service or of its tenant is 0. If so, no byte may pass until the limit is raised. */
@@ -71,7 +79,7 @@ export class BandwidthLimiter {
    */
   defer(bytes: number): boolean {
     this.#unchargedBytes += bytes;
-    return this.#unchargedBytes >= this.#maxUncharged() || this.#hasWaiters();
+    return this.#unchargedBytes >= this.#maxUnchargedBytes || this.#hasWaiters();
   }
 
   chargeDeferred(now: bigint): void {
@@ -103,6 +111,7 @@ export class BandwidthLimiter {
    * each other.
    */
   tryTake(bytes: number): boolean {
+    this.readLimits();
     if (!this.isLimited || !this.defer(bytes)) return true;
     const now = this.now();
     if (this.#mustDrop(now)) {
@@ -114,15 +123,6 @@ export class BandwidthLimiter {
   }
 
   // Methods, because V8 looks up a private getter at each use.
-
-  #maxUncharged(): number {
-    const { state } = this.#tenant;
-    if (!state.hasLimitsVersion(this.#limitsVersion)) {
-      this.#limitsVersion = state.readLimitsVersion();
-      this.#maxUnchargedBytes = maxUnchargedAt(this.#bytesPerSecond());
-    }
-    return this.#maxUnchargedBytes;
-  }
 
   #bytesPerSecond(): number {
     return Math.min(this.#service?.bitsPerSecond ?? Infinity, this.#tenant.bitsPerSecond) / 8;

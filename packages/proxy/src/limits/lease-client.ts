@@ -22,8 +22,11 @@ const FIND_INTERVAL_MS = 1_000;
 const WORK_TIME_FACTOR = 20;
 /** The client waits twice as long as the store took to answer, so that a slow store gets fewer calls. */
 const CALL_TIME_FACTOR = 2;
-/** A proxy without leases also calls the store, so that a first limit can be divided at once. */
-const MAX_SILENCE_MS = 1_000;
+/**
+ * A proxy also calls the store if no lease is due, so that the controller notices soon if the proxy has ended, and so that a
+ * first limit can be divided at once.
+ */
+const MAX_SILENCE_MS = 500;
 /** How long a proxy that starts waits for its first shares before it is ready. */
 const MAX_START_MS = 500;
 

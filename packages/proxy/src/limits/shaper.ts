@@ -163,6 +163,8 @@ export class SessionThrottle {
     this.#limitsVersion = this.#state.readLimitsVersion();
     const hasOwnLimit = this.#limiters.service.limitsBandwidth;
     this.#current = hasOwnLimit ? this.#shaper.limitersFor(this.#limiters) : this.#tenant;
+    this.#current.in.readLimits();
+    this.#current.out.readLimits();
   }
 
   #createThrottle(direction: Direction): ReadThrottle {
