@@ -269,8 +269,8 @@ export interface LeaseStore {
 
 export interface LeaseMember extends Incarnation {
   /**
-   * How long before the last exchange of any member the store has heard from this member, in milliseconds. 0 if the clock of the store
-   * was set back since.
+   * Milliseconds from the last `exchange` or `keep` of this member to the last exchange of any member. Time in which the store was away
+   * (`MAX_LEASE_GAP_MS`) does not count. 0 if the clock of the store was set back in between.
    */
   readonly silentMs: number;
 }

@@ -8,10 +8,10 @@ import { logLoopFailure } from '../controller/reconcile-loop.ts';
 
 const CHECK_INTERVAL_MS = 250;
 const RETRY_MS = [1_000, 5_000] as const;
-/** If no heartbeats were read for this time, this controller may not be the leader any more, and checks nothing. */
+/** The maximum age of the heartbeats. With older heartbeats the reaper checks nothing, because this controller may have lost leadership. */
 const MAX_HEARTBEATS_AGE_MS = 3_000;
-/** A proxy that lives exchanges leases at least every 0.5 s while it reaches the store. */
-const MAX_EXCHANGE_GAP_MS = 700;
+/** How long a member must be silent before the reaper probes the member. A live proxy usually calls the store every 0.5 s. */
+const MIN_SILENCE_MS = 700;
 const PROBE_TIMEOUT_MS = 300;
 /** The addresses that stand for all interfaces. The controller cannot connect to a proxy at such an address. */
 const ANY_ADDRESSES: readonly string[] = ['0.0.0.0', '::'];
@@ -24,20 +24,34 @@ export interface LeaseReaperOptions {
   readonly probe?: (address: AdminAddress) => Promise<ProbeAnswer>;
 }
 
-/** How the host of a proxy answers an attempt to connect. `none`: not at all, so the host or the network may be down. */
+/**
+ * How the host of a proxy answers a connection attempt. `none` is a timeout or any other error: the host or the network may be
+ * down.
+ */
 export type ProbeAnswer = 'accepted' | 'refused' | 'none';
 
+interface AdminServer {
+  readonly address: AdminAddress;
+  /** Whether the server has ever accepted a connection of this controller. Undefined before the first probe. */
+  hasAccepted: boolean | undefined;
+}
+
 /**
- * Decides which members of the leases have ended. A member has ended if it has exchanged no lease for `MAX_EXCHANGE_GAP_MS`
- * and its host refuses connections to the address of its admin server, or if it has no heartbeat and its host does not accept
- * such connections. The reaper decides nothing if the address is unknown, a wildcard or a loopback address, or if another
+ * Decides which members of the leases have ended. A member that has been silent for `MIN_SILENCE_MS` has ended in two cases:
+ *
+ * 1. The host of the member refuses connections to the admin server, which has accepted a connection before. Without an
+ *    earlier connection, a firewall may be what refuses.
+ * 2. The member has no heartbeat, and the host does not accept connections to the admin server.
+ *
+ * The reaper decides nothing if the address of the admin server is unknown, a wildcard or a loopback address, or if another
  * incarnation of the node is alive, which may have the same address. The shares then expire after `MAX_LEASE_SILENCE_MS`, or
  * the other incarnation releases them when it starts.
  */
 export class LeaseReaper {
   readonly #options: LeaseReaperOptions;
   readonly #loop: Loop;
-  readonly #adminAddresses = new Map<string, AdminAddress>();
+  /** By `keyOf`. As in the last heartbeat of each incarnation: a proxy that drains may have given its admin port to its successor. */
+  readonly #adminServers = new Map<string, AdminServer>();
   /** The incarnations with a heartbeat, by node. */
   #aliveByNode: ReadonlyMap<string, readonly Incarnation[]> = new Map();
   #heartbeatsReadAt = Number.NEGATIVE_INFINITY;
@@ -47,10 +61,7 @@ export class LeaseReaper {
     const { clock, log } = options;
     this.#loop = new Loop({
       gapMs: CHECK_INTERVAL_MS,
-      resyncMs: () => {
-        const isCurrent = clock.monotonic() - this.#heartbeatsReadAt < MAX_HEARTBEATS_AGE_MS;
-        return isCurrent ? CHECK_INTERVAL_MS : Number.POSITIVE_INFINITY;
-      },
+      resyncMs: () => (this.#hasCurrentHeartbeats ? CHECK_INTERVAL_MS : Number.POSITIVE_INFINITY),
       retryMs: RETRY_MS,
       clock,
       run: () => this.#reap(),
@@ -62,11 +73,7 @@ export class LeaseReaper {
   onHeartbeats(heartbeats: readonly Heartbeat[]): void {
     this.#aliveByNode = Map.groupBy(heartbeats, ({ node }) => node);
     this.#heartbeatsReadAt = this.#options.clock.monotonic();
-    for (const heartbeat of heartbeats) {
-      const { admin } = heartbeat;
-      if (admin !== undefined && !ANY_ADDRESSES.includes(admin.host) && !isLoopback(admin.host))
-        this.#adminAddresses.set(keyOf(heartbeat), admin);
-    }
+    for (const heartbeat of heartbeats) this.#updateAdminServer(heartbeat);
     this.#loop.trigger();
   }
 
@@ -74,32 +81,65 @@ export class LeaseReaper {
     return this.#loop.close();
   }
 
+  get #hasCurrentHeartbeats(): boolean {
+    return this.#options.clock.monotonic() - this.#heartbeatsReadAt < MAX_HEARTBEATS_AGE_MS;
+  }
+
+  #updateAdminServer(heartbeat: Heartbeat): void {
+    const { admin } = heartbeat;
+    const key = keyOf(heartbeat);
+    const known = this.#adminServers.get(key)?.address;
+    if (admin === undefined || ANY_ADDRESSES.includes(admin.host) || isLoopback(admin.host))
+      this.#adminServers.delete(key);
+    else if (admin.host !== known?.host || admin.port !== known.port)
+      this.#adminServers.set(key, { address: admin, hasAccepted: undefined });
+  }
+
   async #reap(): Promise<void> {
+    if (!this.#hasCurrentHeartbeats) return;
     const members = await this.#options.leases.members();
-    this.#forgetAddressesExcept([...members, ...[...this.#aliveByNode.values()].flat()]);
+    this.#forgetServersExcept([...members, ...[...this.#aliveByNode.values()].flat()]);
     await Promise.all(members.map((member) => this.#check(member)));
   }
 
   async #check(member: LeaseMember): Promise<void> {
-    const { leases, log, probe = probeAddress } = this.#options;
-    const { node, life, silentMs } = member;
-    const address = this.#adminAddresses.get(keyOf(member));
+    const { leases, log } = this.#options;
+    const { node, life } = member;
+    const server = this.#adminServers.get(keyOf(member));
     const alive = this.#aliveByNode.get(node) ?? [];
-    if (address === undefined || alive.some((incarnation) => incarnation.life !== life)) return;
+    if (server === undefined || alive.some((incarnation) => incarnation.life !== life)) return;
+    if (member.silentMs < MIN_SILENCE_MS) {
+      if (server.hasAccepted === undefined) await this.#probe(server);
+      return;
+    }
     const hasHeartbeat = alive.length > 0;
-    if (hasHeartbeat && silentMs < MAX_EXCHANGE_GAP_MS) return;
-    let answer = await probe(address);
-    // A packet may have been lost.
-    if (answer === 'none' && !hasHeartbeat) answer = await probe(address);
+    let answer = await this.#probe(server);
+    // Probes again, because a packet may have been lost. A member with a heartbeat is probed again in the next run.
+    if (answer === 'none' && !hasHeartbeat) answer = await this.#probe(server);
     if (answer === 'accepted') return leases.keep(node, life);
-    if (answer === 'none' && hasHeartbeat) return;
+    const isProof = answer === 'refused' && server.hasAccepted === true;
+    if ((hasHeartbeat && !isProof) || !(await this.#isStillSilent(member))) return;
     log.info({ node, life }, 'a proxy has ended; other proxies may use its shares of limits');
     await leases.release(node, life);
   }
 
-  #forgetAddressesExcept(known: readonly Incarnation[]): void {
+  async #probe(server: AdminServer): Promise<ProbeAnswer> {
+    const { probe = probeAddress } = this.#options;
+    const answer = await probe(server.address);
+    server.hasAccepted = server.hasAccepted === true || answer === 'accepted';
+    return answer;
+  }
+
+  /** Reads the store again, because the member may have exchanged leases during the probes. */
+  async #isStillSilent(member: LeaseMember): Promise<boolean> {
+    const members = await this.#options.leases.members();
+    const found = members.find((other) => keyOf(other) === keyOf(member));
+    return found !== undefined && found.silentMs >= MIN_SILENCE_MS && this.#hasCurrentHeartbeats;
+  }
+
+  #forgetServersExcept(known: readonly Incarnation[]): void {
     const keys = new Set(known.map(keyOf));
-    for (const key of this.#adminAddresses.keys()) if (!keys.has(key)) this.#adminAddresses.delete(key);
+    for (const key of this.#adminServers.keys()) if (!keys.has(key)) this.#adminServers.delete(key);
   }
 }
 

@@ -17,6 +17,8 @@ interface Scenario extends AsyncDisposable {
   readonly kept: string[];
   /** The answer to all probes. */
   answer: ProbeAnswer;
+  /** Called during each probe. */
+  onProbe: () => Promise<void>;
   members(): Promise<string[]>;
   /** Makes a member, given as `node/life`, exchange leases. */
   exchange(member: string): Promise<void>;
@@ -44,6 +46,7 @@ async function startScenario(...members: string[]): Promise<Scenario> {
   for (const member of members) await exchange(member);
   const probe = async ({ host }: { readonly host: string }): Promise<ProbeAnswer> => {
     probed.push(host);
+    await scenario.onProbe();
     return scenario.answer;
   };
   const reaper = new LeaseReaper({ leases, clock, log: silentLogger(), probe });
@@ -53,6 +56,7 @@ async function startScenario(...members: string[]): Promise<Scenario> {
     probed,
     kept,
     answer: 'none',
+    onProbe: async () => undefined,
     members: async () => (await store.leases.members()).map(({ node, life }) => `${node}/${life}`).sort(),
     exchange,
     [Symbol.asyncDispose]: () => reaper.close(),
@@ -64,73 +68,97 @@ function heartbeat(node: string, life: number, admin: Heartbeat['admin'] | null 
   return { node, life, ...(admin === null ? {} : { admin }) } as Heartbeat;
 }
 
-async function read(scenario: Scenario, ...heartbeats: Heartbeat[]): Promise<void> {
+/** Gives the heartbeats to the reaper, and lets `b/1` exchange leases for 1 s, so that the other members are silent. */
+async function silence(scenario: Scenario, ...heartbeats: Heartbeat[]): Promise<void> {
   scenario.reaper.onHeartbeats(heartbeats);
-  await scenario.clock.advance(240);
-}
-
-/** Lets the proxies have heartbeats, although only `b/1` exchanges leases, for 0.8 s. Returns the members at the end. */
-async function silenceOfA(scenario: Scenario): Promise<string[]> {
-  const heartbeats = [heartbeat('a', 1), heartbeat('b', 1, { ...ADMIN, host: '192.0.2.2' })];
-  scenario.reaper.onHeartbeats(heartbeats);
-  for (let ms = 0; ms < 800; ms += 100) {
+  for (let ms = 0; ms < 1_000; ms += 100) {
     await scenario.clock.advance(100);
     await scenario.exchange('b/1');
   }
   await scenario.clock.advance(250);
-  return scenario.members();
 }
 
-test('releases a member that exchanges no leases and whose host refuses connections, before its heartbeat expires', async () => {
-  await using scenario = await startScenario('a/1', 'b/1');
-  scenario.answer = 'refused';
-  assert.deepEqual(await silenceOfA(scenario), ['b/1']);
-  assert.deepEqual(scenario.probed, [ADMIN.host]);
-});
-
-test('keeps a member that exchanges no leases but whose admin server accepts connections', async () => {
-  await using scenario = await startScenario('a/1', 'b/1');
+/** Lets the reaper see that the admin server of `a/1` accepts connections. */
+async function acceptOnce(scenario: Scenario, admin: Heartbeat['admin'] | null = ADMIN): Promise<void> {
   scenario.answer = 'accepted';
-  assert.deepEqual(await silenceOfA(scenario), ['a/1', 'b/1']);
-  assert.deepEqual(scenario.kept, ['a/1']);
-});
+  scenario.reaper.onHeartbeats([heartbeat('a', 1, admin)]);
+  await scenario.clock.advance(50);
+  scenario.probed.length = 0;
+}
 
-test('waits until the heartbeat of a silent member expires if nothing answers at its address', async () => {
+test('releases a silent member whose host refuses connections, although the member has a heartbeat', async () => {
   await using scenario = await startScenario('a/1', 'b/1');
-  assert.deepEqual(await silenceOfA(scenario), ['a/1', 'b/1']);
-  assert.deepEqual(scenario.kept, []);
-  await read(scenario, heartbeat('b', 1));
+  await acceptOnce(scenario);
+  scenario.answer = 'refused';
+  await silence(scenario, heartbeat('a', 1), heartbeat('b', 1, null));
+  assert.deepEqual(scenario.probed, [ADMIN.host]);
   assert.deepEqual(await scenario.members(), ['b/1']);
 });
 
-test('checks nothing when no heartbeats are read any more, because another controller may be the leader', async () => {
+test('keeps a silent member whose admin server accepts connections', async () => {
   await using scenario = await startScenario('a/1', 'b/1');
+  await acceptOnce(scenario);
+  await silence(scenario, heartbeat('a', 1), heartbeat('b', 1, null));
+  assert.deepEqual(scenario.kept, ['a/1']);
+  await silence(scenario, heartbeat('b', 1, null));
+  assert.deepEqual(scenario.kept, ['a/1', 'a/1']);
+  assert.deepEqual(await scenario.members(), ['a/1', 'b/1']);
+});
+
+for (const [name, accepts, answer] of [
+  ['nothing answers at its address', true, 'none'],
+  ['its host has always refused connections, as a firewall does', false, 'refused'],
+] as const) {
+  test(`releases a silent member only when its heartbeat has expired if ${name}`, async () => {
+    await using scenario = await startScenario('a/1', 'b/1');
+    if (accepts) await acceptOnce(scenario);
+    scenario.answer = answer;
+    await silence(scenario, heartbeat('a', 1), heartbeat('b', 1, null));
+    assert.deepEqual(await scenario.members(), ['a/1', 'b/1']);
+    await silence(scenario, heartbeat('b', 1, null));
+    assert.deepEqual(await scenario.members(), ['b/1']);
+    assert.deepEqual(scenario.kept, []);
+  });
+}
+
+test('leaves a member that drains to the store after it has closed its admin server', async () => {
+  await using scenario = await startScenario('a/1', 'b/1');
+  await acceptOnce(scenario);
   scenario.answer = 'refused';
-  await read(scenario, heartbeat('a', 1), heartbeat('b', 1));
-  await scenario.clock.advance(4_000);
-  await scenario.exchange('b/1');
-  await scenario.clock.advance(10_000);
+  await silence(scenario, heartbeat('a', 1, null), heartbeat('b', 1, null));
+  await silence(scenario, heartbeat('b', 1, null));
   assert.deepEqual(scenario.probed, []);
   assert.deepEqual(await scenario.members(), ['a/1', 'b/1']);
 });
 
-test('releases a member without a heartbeat whose admin server accepts no connection', async () => {
-  await using scenario = await startScenario('a/1', 'b/1');
-  await read(scenario, heartbeat('a', 1), heartbeat('b', 1));
-  assert.deepEqual(scenario.probed, []);
-  await read(scenario, heartbeat('b', 1));
-  assert.deepEqual(scenario.probed, [ADMIN.host, ADMIN.host]);
+test('keeps a member without a heartbeat that exchanges leases', async () => {
+  await using scenario = await startScenario('b/1');
+  await silence(scenario, heartbeat('b', 1));
+  await silence(scenario);
   assert.deepEqual(await scenario.members(), ['b/1']);
 });
 
-test('keeps a member without a heartbeat whose admin server accepts connections', async () => {
-  await using scenario = await startScenario('a/1');
-  scenario.answer = 'accepted';
-  await read(scenario, heartbeat('a', 1));
-  await read(scenario);
-  await read(scenario);
-  assert.deepEqual(scenario.kept, ['a/1', 'a/1']);
-  assert.deepEqual(await scenario.members(), ['a/1']);
+test('keeps a member that exchanges leases during the probe', async () => {
+  await using scenario = await startScenario('a/1', 'b/1');
+  await acceptOnce(scenario);
+  scenario.answer = 'refused';
+  scenario.onProbe = () => scenario.exchange('a/1');
+  await silence(scenario, heartbeat('a', 1), heartbeat('b', 1, null));
+  assert.deepEqual(scenario.probed, [ADMIN.host]);
+  assert.deepEqual(await scenario.members(), ['a/1', 'b/1']);
+});
+
+test('checks nothing after 3 s without heartbeats', async () => {
+  await using scenario = await startScenario('a/1', 'b/1');
+  await acceptOnce(scenario);
+  scenario.answer = 'refused';
+  await scenario.clock.advance(3_000);
+  for (let run = 0; run < 10; run += 1) {
+    await scenario.exchange('b/1');
+    await scenario.clock.advance(1_000);
+  }
+  assert.deepEqual(scenario.probed, []);
+  assert.deepEqual(await scenario.members(), ['a/1', 'b/1']);
 });
 
 for (const [name, admin] of [
@@ -139,21 +167,23 @@ for (const [name, admin] of [
   ['any address of the host', { ...ADMIN, host: '::' }],
 ] as const) {
   test(`leaves a member to the store if the address of its admin server is ${name}`, async () => {
-    await using scenario = await startScenario('a/1');
-    await read(scenario, heartbeat('a', 1, admin));
-    await read(scenario);
+    await using scenario = await startScenario('a/1', 'b/1');
+    await silence(scenario, heartbeat('a', 1, admin), heartbeat('b', 1, null));
+    await silence(scenario, heartbeat('b', 1, null));
     assert.deepEqual(scenario.probed, []);
-    assert.deepEqual(await scenario.members(), ['a/1']);
+    assert.deepEqual(await scenario.members(), ['a/1', 'b/1']);
   });
 }
 
 test('leaves a member to the store while another incarnation of the node is alive', async () => {
-  await using scenario = await startScenario('a/1', 'a/2');
-  await read(scenario, heartbeat('a', 1), heartbeat('a', 2));
-  await read(scenario, heartbeat('a', 2));
+  await using scenario = await startScenario('a/1', 'a/2', 'b/1');
+  await acceptOnce(scenario);
+  scenario.answer = 'refused';
+  await silence(scenario, heartbeat('a', 1), heartbeat('a', 2, null), heartbeat('b', 1, null));
+  await silence(scenario, heartbeat('a', 2, null), heartbeat('b', 1, null));
   assert.deepEqual(scenario.probed, []);
-  await read(scenario);
-  assert.deepEqual(await scenario.members(), []);
+  await silence(scenario, heartbeat('b', 1, null));
+  assert.deepEqual(await scenario.members(), ['a/2', 'b/1']);
 });
 
 test('a listening server accepts connections, a closed port refuses them', async () => {

@@ -23,8 +23,8 @@ const WORK_TIME_FACTOR = 20;
 /** The client waits twice as long as the store took to answer, so that a slow store gets fewer calls. */
 const CALL_TIME_FACTOR = 2;
 /**
- * A proxy also calls the store if no lease is due, so that the controller notices soon if the proxy has ended, and so that a
- * first limit can be divided at once.
+ * After this time without a call, the client calls the store although no lease is due. The call shows the controller that the
+ * proxy lives, and lets the proxies divide a first limit at once.
  */
 const MAX_SILENCE_MS = 500;
 /** How long a proxy that starts waits for its first shares before it is ready. */
@@ -195,7 +195,8 @@ export class LeaseClient {
     if (startedAt - this.#foundAt >= FIND_INTERVAL_MS) this.#findLeases();
     const due = await this.#measure();
     const workMs = clock.monotonic() - startedAt;
-    const isSilent = startedAt - this.#calledAt >= MAX_SILENCE_MS;
+    // The last call began some time after the start of its run.
+    const isSilent = startedAt - this.#calledAt >= MAX_SILENCE_MS - TICK_MS;
     if (due.length === 0 && this.#leases.toReturn.size === 0 && !isSilent) return;
     try {
       await this.#exchange(life, due);

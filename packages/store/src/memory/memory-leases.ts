@@ -79,11 +79,11 @@ export class MemoryLeases implements LeaseStore {
 
   async members(): Promise<readonly LeaseMember[]> {
     this.#connection.assertReady();
-    const { members, heardAt: lastExchangeAt = 0 } = this.content;
+    const { members, openedAt = 0, heardAt: lastExchangeAt = 0 } = this.content;
     return [...members.values()].map(({ node, life, heardAt }) => ({
       node,
       life,
-      silentMs: Math.max(0, lastExchangeAt - heardAt),
+      silentMs: Math.max(0, lastExchangeAt - Math.max(heardAt, openedAt)),
     }));
   }
 

@@ -39,11 +39,11 @@ export class RedisLeases implements LeaseStore {
     const [open, members] = await this.#connection.call((redis) =>
       Promise.all([redis.get(leaseOpen), redis.hgetall(leaseMembers)]),
     );
-    // `<time of the opening> <time of the last exchange>`, and by member `<time> <sequence of its last exchange>`, in milliseconds.
-    const lastExchangeAt = Number(open?.split(' ')[1] ?? 0);
+    // `leaseOpen` holds `<opened> <last exchange>`. The field of a member holds `<last call> <sequence>`. Times are in milliseconds.
+    const [openedAt = 0, lastExchangeAt = 0] = (open ?? '').split(' ').map(Number);
     return Object.entries(members).map(([member, value]) => {
       const heardAt = Number(value.split(' ')[0]);
-      return { ...parseMember(member), silentMs: Math.max(0, lastExchangeAt - heardAt) };
+      return { ...parseMember(member), silentMs: Math.max(0, lastExchangeAt - Math.max(heardAt, openedAt)) };
     });
   }
 

@@ -182,13 +182,14 @@ export function leasesContract(subject: StoreUnderTest): void {
       // The store was away, or no member has called: no member is silent compared with the others.
       for (const silentMs of (await silence()).values()) assert.ok(silentMs < 10_000, `${silentMs} ms`);
       await a.exchangeAll([]);
-      await world.passLeaseTime(20_000);
+      await world.passLeaseTime(2_000);
       await b.exchangeAll([]);
-      const afterwards = await silence();
-      const [ofA = 0, ofC = 0] = [afterwards.get('a'), afterwards.get('c')];
-      assert.equal(afterwards.get('b'), 0);
-      assert.ok(Math.abs(ofA - 20_000) < 10_000, `${ofA} ms`);
-      assert.ok(ofC >= 610_000, `${ofC} ms`);
+      const silentMsByNode = await silence();
+      assert.equal(silentMsByNode.get('b'), 0);
+      for (const node of ['a', 'c']) {
+        const silentMs = silentMsByNode.get(node) ?? 0;
+        assert.ok(silentMs >= 2_000 && silentMs < 10_000, `${silentMs} ms`);
+      }
       await world.passLeaseTime(-3_600_000);
       await b.exchangeAll([]);
       for (const silentMs of (await silence()).values()) assert.equal(silentMs, 0);
