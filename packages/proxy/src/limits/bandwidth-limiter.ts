@@ -28,9 +28,9 @@ export class BandwidthLimiter {
   readonly #service: BandwidthBucket | undefined;
   readonly #tenant: BandwidthBucket;
   #unchargedBytes = 0;
-  /** How many bytes may stay uncharged. Infinity if there is no limit. As of the last call of `readLimits`. */
+  /** The number of bytes that may stay uncharged, set by `readLimits`. Infinity if there is no limit. */
   #maxUnchargedBytes = Number.POSITIVE_INFINITY;
-  #limitsVersion: number | undefined;
+  #bandwidthVersion: number | undefined;
 
   constructor({
     service,
@@ -47,14 +47,14 @@ export class BandwidthLimiter {
   }
 
   /**
-   * Reads the limits if a limit has changed. Must be called before `isLimited` and `defer` of each chunk, unless
-   * `LimiterState.hasLimitsVersion` has just shown that no limit has changed since the last call.
+   * Reads the limits again if a bandwidth limit has changed. Must be called before `isLimited` and `defer`. `SessionThrottle`
+   * may skip the call, because it has compared the version itself.
    */
   readLimits(): void {
     const { state } = this.#tenant;
-    if (state.hasLimitsVersion(this.#limitsVersion)) return;
-    this.#limitsVersion = state.readLimitsVersion();
-    this.#maxUnchargedBytes = maxUnchargedAt(this.#bytesPerSecond());
+    if (state.isBandwidthVersion(this.#bandwidthVersion)) return;
+    this.#bandwidthVersion = state.readBandwidthVersion();
+    this.#maxUnchargedBytes = maxUnchargedBytesFor(this.#bytesPerSecond());
   }
 
   /** Whether the Service or its tenant has a bandwidth limit. */
@@ -138,7 +138,7 @@ export class BandwidthLimiter {
   }
 }
 
-function maxUnchargedAt(bytesPerSecond: number): number {
+function maxUnchargedBytesFor(bytesPerSecond: number): number {
   if (bytesPerSecond === Number.POSITIVE_INFINITY) return bytesPerSecond;
   return Math.min(MAX_UNCHARGED_BYTES, bytesPerSecond * MAX_UNCHARGED_SECONDS);
 }

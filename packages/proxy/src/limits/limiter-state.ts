@@ -64,8 +64,8 @@ export const FIRST_FREE_ROW = 2;
 
 export interface LimiterStateMemory {
   readonly buffer: SharedArrayBuffer;
-  /** One cell, see `LimiterState.readLimitsVersion`. */
-  readonly limitsVersion: Int32Array;
+  /** One cell: the version that `LimiterState.setLimit` increments. */
+  readonly bandwidthVersion: Int32Array;
   /** The largest number of workers that run at the same time. Each worker writes only in the cells of its own slot. */
   readonly workerSlots: number;
 }
@@ -73,7 +73,9 @@ export interface LimiterStateMemory {
 export function createLimiterStateMemory(workerSlots: number): LimiterStateMemory {
   const rowBytes = rowBytesFor(workerSlots);
   const buffer = new SharedArrayBuffer(INITIAL_ROWS * rowBytes, { maxByteLength: MAX_ROWS * rowBytes });
-  const memory = { buffer, limitsVersion: new Int32Array(new SharedArrayBuffer(CELL_BYTES)), workerSlots };
+  // The cell has a cache line of its own, because all workers read the cell for each chunk.
+  const lines = new SharedArrayBuffer(2 * CACHE_LINE_BYTES);
+  const memory = { buffer, bandwidthVersion: new Int32Array(lines, CACHE_LINE_BYTES, 1), workerSlots };
   const state = new LimiterState(memory);
   for (let row = 0; row < FIRST_FREE_ROW; row += 1) state.clearRow(row);
   return memory;
@@ -97,16 +99,16 @@ function wordsFor(workerSlots: number): number {
 export class LimiterState {
   readonly workerSlots: number;
   readonly #buffer: SharedArrayBuffer;
-  readonly #limitsVersion: Int32Array;
+  readonly #bandwidthVersion: Int32Array;
   readonly #rowBytes: number;
   #rows = 0;
   #doubles = new Float64Array(new SharedArrayBuffer(0));
   #longs = new BigInt64Array(new SharedArrayBuffer(0));
   #ints = new Int32Array(new SharedArrayBuffer(0));
 
-  constructor({ buffer, limitsVersion, workerSlots }: LimiterStateMemory) {
+  constructor({ buffer, bandwidthVersion, workerSlots }: LimiterStateMemory) {
     this.#buffer = buffer;
-    this.#limitsVersion = limitsVersion;
+    this.#bandwidthVersion = bandwidthVersion;
     this.workerSlots = workerSlots;
     this.#rowBytes = rowBytesFor(workerSlots);
     this.#mapViews();
@@ -142,21 +144,27 @@ export class LimiterState {
   }
 
   setLimit(row: number, field: number, value: number): void {
-    this.#doubles[this.#rowOffset(row) + field] = value;
-    Atomics.add(this.#limitsVersion, 0, 1);
+    const index = this.#rowOffset(row) + field;
+    if (this.#doubles[index] === value) return;
+    this.#doubles[index] = value;
+    if (field === IN_BITS_PER_SECOND_FIELD || field === OUT_BITS_PER_SECOND_FIELD)
+      Atomics.add(this.#bandwidthVersion, 0, 1);
   }
 
   /**
-   * Returns a number that changes with each change of a limit, of any row. A worker may use what it has derived from limits
-   * as long as `hasLimitsVersion` is true of the number that it has read before these limits.
+   * Returns the bandwidth version, which increases with each change of a bandwidth limit of any row. Read the version before
+   * the limits. Values that are derived from bandwidth limits are valid as long as `isBandwidthVersion(version)` is true.
    */
-  readLimitsVersion(): number {
-    return Atomics.load(this.#limitsVersion, 0);
+  readBandwidthVersion(): number {
+    return Atomics.load(this.#bandwidthVersion, 0);
   }
 
-  /** Compares with a plain read, because V8 does not inline `Atomics.load`, and workers compare for each chunk. */
-  hasLimitsVersion(version: number | undefined): boolean {
-    return this.#limitsVersion[0] === version;
+  /**
+   * Reports whether the bandwidth limits still have this version. Reads without `Atomics`, because V8 does not inline
+   * `Atomics.load` and workers compare for each chunk. The worker may see a change a little later.
+   */
+  isBandwidthVersion(version: number | undefined): boolean {
+    return this.#bandwidthVersion[0] === version;
   }
 
   paidUntil(row: number, field: number): bigint {

@@ -245,7 +245,7 @@ interface RateUse {
   readonly window: SecondWindow;
   /** The units of the last batch that the worker has not admitted yet. */
   unusedUnits: number;
-  /** When the worker took the last batch, in the milliseconds of `Limiter.tryTake`. */
+  /** The `nowMs` of the call of `tryTake` that took the last batch. */
   takenAtMs: number;
 }
 

@@ -98,10 +98,10 @@ export class SessionThrottle {
   #limiters: Limiters;
   /** The limiters of the tenant, see `Shaper.limitersForTenant`. */
   #tenant: BandwidthLimiters;
-  /** The limiters of the Service if it has a limit of its own, or else `#tenant`. Valid as long as the limits have `#limitsVersion`. */
+  /** The limiters of the Service if the Service has a limit of its own, otherwise `#tenant`. */
   #current: BandwidthLimiters;
-  /** Undefined if the limiters must be chosen again. */
-  #limitsVersion: number | undefined;
+  /** The version for which `#current` is valid. Undefined if the limiters must be chosen again. */
+  #bandwidthVersion: number | undefined;
   #in: ReadThrottle | undefined;
   #out: ReadThrottle | undefined;
 
@@ -120,7 +120,7 @@ export class SessionThrottle {
     this.#out?.stopWaiting();
     if (limiters.tenant !== this.#limiters.tenant) this.#tenant = this.#shaper.limitersForTenant(limiters);
     this.#limiters = limiters;
-    this.#limitsVersion = undefined;
+    this.#bandwidthVersion = undefined;
   }
 
   /**
@@ -155,12 +155,12 @@ export class SessionThrottle {
    * look-up for every chunk.
    */
   #limiterOf(direction: Direction): BandwidthLimiter {
-    if (!this.#state.hasLimitsVersion(this.#limitsVersion)) this.#chooseLimiters();
+    if (!this.#state.isBandwidthVersion(this.#bandwidthVersion)) this.#chooseLimiters();
     return direction === 'out' ? this.#current.out : this.#current.in;
   }
 
   #chooseLimiters(): void {
-    this.#limitsVersion = this.#state.readLimitsVersion();
+    this.#bandwidthVersion = this.#state.readBandwidthVersion();
     const hasOwnLimit = this.#limiters.service.limitsBandwidth;
     this.#current = hasOwnLimit ? this.#shaper.limitersFor(this.#limiters) : this.#tenant;
     this.#current.in.readLimits();
