@@ -13,8 +13,8 @@ const WARM_UP_SECONDS = 4;
 /** Enough for a load that uses the same code as the load before. */
 const SHORT_WARM_UP_SECONDS = 2;
 
-/** How many times as long as in `l4` the stream is, because the CPU time of 1 GB differs by 10 % from one download to the next. */
-const STREAM_FACTOR = 4;
+/** The stream is four times as long as in `l4`, because the CPU time of 1 GB differs by 10 % from one download to the next. */
+const STREAM_LENGTH_FACTOR = 4;
 
 export const COST_LOADS: Readonly<Record<CostScenarioName, CostLoad>> = {
   requests: { ...keepAliveRequests, title: 'TCP, kept connections', backend: 'tcp', warmUpSeconds: WARM_UP_SECONDS },
@@ -28,7 +28,7 @@ export const COST_LOADS: Readonly<Record<CostScenarioName, CostLoad>> = {
     ...oneStream,
     title: 'TCP, one stream',
     backend: 'stream',
-    run: (port, seconds) => oneStream.run(port, STREAM_FACTOR * seconds),
+    run: (port, seconds) => oneStream.run(port, STREAM_LENGTH_FACTOR * seconds),
     warmUpSeconds: SHORT_WARM_UP_SECONDS,
   },
   http: { ...keptRequests, title: 'HTTP/1.1, kept connections', backend: 'http', warmUpSeconds: WARM_UP_SECONDS },

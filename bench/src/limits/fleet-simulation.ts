@@ -87,7 +87,7 @@ const REACHED_PART = 0.95;
 const MAX_MEASURED_TENANTS = 100;
 /** The shares, windows and estimates settle before the first measured second. */
 export const WARM_UP_MS = 5_000;
-/** The longest time from the death of a proxy until the controller returns its share. */
+/** The usual time from the death of a proxy until the controller returns its share. */
 const DEATH_NOTICE_MS = 1_000;
 /** A proxy exchanges each lease at least this often. */
 const MAX_EXCHANGE_INTERVAL_MS = 2_500;
