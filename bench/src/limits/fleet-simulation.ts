@@ -88,7 +88,7 @@ const MAX_MEASURED_TENANTS = 100;
 /** The shares, windows and estimates settle before the first measured second. */
 export const WARM_UP_MS = 5_000;
 /** The usual time from the death of a proxy until the controller returns its share. */
-const DEATH_NOTICE_MS = 1_000;
+const DEATH_NOTICE_MS = 2_500;
 /** A proxy exchanges each lease at least this often. */
 const MAX_EXCHANGE_INTERVAL_MS = 2_500;
 /** A proxy that starts uses a tenth of each limit until all other proxies have heard of it. */
