@@ -33,13 +33,9 @@ export async function benchmarkLeases(options: LeasesOptions, signal: AbortSigna
   const result: LeasesResult = { ...endRun(), proxies, tenants, smallFleets, largeFleet };
   console.log(`${formatHeadline(result, `${rounds} rounds of ${seconds} s`)}\n`);
   console.log(smallFleetTables(smallFleets).join('\n'));
-  const start = Math.max(...smallFleets.map(({ highestAtStart }) => highestAtStart));
-  console.log(
-    '\nShares never added up to more than the limit, except in the 2.5 s after a proxy started in a running fleet:',
-  );
-  console.log(
-    `they then added up to at most ${(100 * start).toFixed(0)} % of what the proxies may admit in a second.\n`,
-  );
+  const start = Math.max(...smallFleets.map(({ servesAfterSeconds }) => servesAfterSeconds ?? 0));
+  console.log('\nShares never added up to more than what the proxies may admit in a second.');
+  console.log(`A proxy that started had its first shares after at most ${start.toFixed(2)} s.\n`);
   console.log(
     `${proxies} proxies and ${tenants} tenants with one limit each, on ${PROXIES_PER_TENANT} proxies each:\n`,
   );

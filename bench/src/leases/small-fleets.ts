@@ -73,8 +73,8 @@ export type SmallFleetRow = {
   readonly highestError: number;
   readonly highestSecond: number;
   readonly reachedAfterSeconds: number | null;
-  /** The highest sum of all shares after a proxy has started, as a part of what the proxies may admit in a second. */
-  readonly highestAtStart: number;
+  /** The longest time until a proxy that has started serves clients; null if no proxy starts. */
+  readonly servesAfterSeconds: number | null;
   readonly callsPerProxyAndSecond: number;
 };
 
@@ -110,6 +110,7 @@ function simulateRounds(load: Load, { proxies, ratePerProxy, seconds, rounds }: 
   const violations = results.reduce((sum, result) => sum + result.violations, 0);
   if (violations > 0)
     throw new Error(`shares added up to more than the limit ${violations} times: ${load.name}, ${proxies} proxies`);
+  const starts = results.flatMap(({ servesAfterSeconds }) => servesAfterSeconds ?? []);
   const reached = results.flatMap(({ reachedAfterSeconds }) => reachedAfterSeconds ?? []);
   return {
     load: load.name,
@@ -119,7 +120,7 @@ function simulateRounds(load: Load, { proxies, ratePerProxy, seconds, rounds }: 
     highestError: Math.max(...results.map(({ highestError }) => highestError)),
     highestSecond: Math.max(...results.map(({ busiestSecond }) => busiestSecond)),
     reachedAfterSeconds: reached.length === 0 ? null : Math.max(...reached),
-    highestAtStart: Math.max(...results.map(({ highestAtStart }) => highestAtStart)),
+    servesAfterSeconds: starts.length === 0 ? null : Math.max(...starts),
     callsPerProxyAndSecond: Math.max(...results.map(({ callsPerSecond }) => callsPerSecond)) / proxies,
   };
 }

@@ -7,7 +7,6 @@ import {
   maxUnitsPerSecond,
   meanRate,
   type ShareClaim,
-  unleasedShare,
   wantedShare,
 } from '@weir/model';
 import {
@@ -21,6 +20,7 @@ import {
 } from '@weir/store';
 import { seededRandom } from '../soak/random.ts';
 import { RateLimiter } from './rate-limiter.ts';
+import { type CountedUnits, STEP_MS, UnitCounts, WARM_UP_MS } from './unit-counts.ts';
 
 export interface SimulationOptions {
   readonly proxies: number;
@@ -47,52 +47,33 @@ export interface SimulationOptions {
 export interface Absence {
   readonly proxy: number;
   /**
-   * A killed proxy keeps its share for `DEATH_NOTICE_MS`, or until its successor starts. A drained proxy gives its share back a second
-   * after its last clients came (see `LeaseClient.close`), as if its last connection ended when the drain begins.
+   * A killed proxy keeps its share for `DEATH_NOTICE_MS`, or until its successor starts. A drained proxy gives back what its clients of
+   * the last second leave, until that second has passed (see `LeaseClient.close`), as if its last connection ended when the drain begins.
    */
   readonly kind: 'killed' | 'drained';
   readonly atSecond: number;
   readonly backAtSecond: number;
 }
 
-export interface SimulationResult {
-  /** Of the worst tenant's worst 10 seconds: the admitted units, divided by the smaller of the offered units and the limit, minus 1. */
-  readonly worstError: number;
-  /** The admitted units of the 10 seconds with the most, divided by the limit, minus 1. */
-  readonly highestError: number;
-  /** The admitted units of all seconds, divided by the smaller of the offered units and the limit. */
-  readonly used: number;
-  /** Admitted units in the busiest second, as a part of the limit. */
-  readonly busiestSecond: number;
-  /** The longest time from a move until a second begins in which 95 % of the limit are admitted; undefined without moves. */
-  readonly reachedAfterSeconds: number | undefined;
-  /**
-   * How often the proxies of a tenant might together have used more than `maxUnitsPerSecond`. Does not count the `START_MS` after the
-   * start of a proxy.
-   */
+export interface SimulationResult extends CountedUnits {
+  /** How often the proxies of a tenant might together have used more than `maxUnitsPerSecond`. */
   readonly violations: number;
-  /** The most that the proxies might have used in the `START_MS` after a proxy has started, as a part of `maxUnitsPerSecond`. */
-  readonly highestAtStart: number;
+  /** The longest time from the start of a proxy until the proxy had its first shares and served clients; undefined without starts. */
+  readonly servesAfterSeconds: number | undefined;
   /** Calls to the store, after the warm-up. */
   readonly callsPerSecond: number;
   /** The number of leases in these calls. */
   readonly leasesPerSecond: number;
 }
 
-const STEP_MS = 10;
 const TICK_MS = 50;
-/** A tenant has the whole limit in a second in which it admits this part of the limit. */
-const REACHED_PART = 0.95;
-/** Units are counted for these tenants only, to bound the memory. */
-const MAX_MEASURED_TENANTS = 100;
-/** The shares, windows and estimates settle before the first measured second. */
-export const WARM_UP_MS = 5_000;
 /** The usual time from the death of a proxy until the controller returns its share. */
-const DEATH_NOTICE_MS = 2_500;
+const DEATH_NOTICE_MS = 1_000;
+const DRAIN_MS = 1_000;
 /** A proxy exchanges each lease at least this often. */
 const MAX_EXCHANGE_INTERVAL_MS = 2_500;
-/** A proxy that starts uses a tenth of each limit until all other proxies have heard of it. */
-const START_MS = MAX_EXCHANGE_INTERVAL_MS;
+/** A proxy that starts serves clients when it has its first shares, or after this time. */
+const MAX_START_MS = 1_000;
 
 /** The lease of one tenant at one proxy. */
 interface Row {
@@ -121,7 +102,7 @@ interface Proxy {
   life: number;
   startedAt: number;
   sequence: number;
-  isDown: boolean;
+  state: 'starting' | 'serving' | 'draining' | 'ended';
   /** Rows whose exchange has not been answered, and when and with which grants the answer arrives. */
   reply: { readonly at: number; readonly rows: readonly Row[]; readonly grants: readonly LeaseGrant[] } | undefined;
 }
@@ -137,21 +118,16 @@ class Simulation {
   readonly #proxies: Proxy[];
   readonly #rowsByTenant: Row[][];
   readonly #random: () => number;
-  /** By tenant, then by step. */
-  readonly #admitted: Uint32Array[];
-  readonly #offered: Uint32Array[];
+  readonly #counts: UnitCounts;
   #calls = 0;
   #leases = 0;
   #violations = 0;
-  #highestAtStart = 0;
+  #longestStartMs = 0;
 
   constructor(options: SimulationOptions) {
     this.#options = options;
     this.#random = seededRandom(options.seed).next;
-    const steps = (options.seconds * 1_000) / STEP_MS;
-    const measured = Math.min(MAX_MEASURED_TENANTS, options.tenants);
-    this.#admitted = Array.from({ length: measured }, () => new Uint32Array(steps));
-    this.#offered = Array.from({ length: measured }, () => new Uint32Array(steps));
+    this.#counts = new UnitCounts(options);
     this.#proxies = Array.from({ length: options.proxies }, (_, id) => ({
       id,
       phase: Math.floor(this.#random() * (TICK_MS / STEP_MS)) * STEP_MS,
@@ -159,7 +135,7 @@ class Simulation {
       life: 1,
       startedAt: 0,
       sequence: 0,
-      isDown: false,
+      state: 'starting',
       reply: undefined,
     }));
     this.#rowsByTenant = Array.from({ length: options.tenants }, (_, tenant) => {
@@ -176,18 +152,19 @@ class Simulation {
     for (let now = 0; now < seconds * 1_000; now += STEP_MS) {
       this.#changeProxies(now);
       for (const proxy of this.#proxies) {
-        if (proxy.isDown) continue;
+        if (proxy.state === 'ended') continue;
         this.#receiveReply(proxy, now);
-        for (const row of proxy.rows) this.#offer(row, now);
+        if (proxy.state === 'starting') this.#startServing(proxy, now);
+        if (proxy.state === 'serving') for (const row of proxy.rows) this.#offer(row, now);
         if (now % TICK_MS === proxy.phase && proxy.reply === undefined) this.#tick(proxy, now);
       }
-      if (now % TICK_MS === 0) this.#countViolations(now);
+      if (now % TICK_MS === 0 && now >= WARM_UP_MS) this.#countViolations(now);
     }
     const countedSeconds = seconds - WARM_UP_MS / 1_000;
     return {
-      ...this.#measure(),
+      ...this.#counts.measure(this.#options),
       violations: this.#violations,
-      highestAtStart: this.#highestAtStart,
+      servesAfterSeconds: this.#longestStartMs === 0 ? undefined : this.#longestStartMs / 1_000,
       callsPerSecond: this.#calls / countedSeconds,
       leasesPerSecond: this.#leases / countedSeconds,
     };
@@ -199,15 +176,29 @@ class Simulation {
       const proxy = this.#proxies[id];
       if (proxy === undefined) continue;
       const endedMs = now - atSecond * 1_000;
-      if (endedMs === 0) proxy.isDown = true;
+      if (endedMs === 0) proxy.state = kind === 'drained' ? 'draining' : 'ended';
       const isBack = now === backAtSecond * 1_000;
-      const isReturned = proxy.isDown && endedMs === (kind === 'drained' ? 1_000 : DEATH_NOTICE_MS);
+      const isReturned = proxy.state !== 'serving' && endedMs === (kind === 'drained' ? DRAIN_MS : DEATH_NOTICE_MS);
       if (isReturned || isBack) this.#content.members.delete(`${proxy.life}:${proxy.id}`);
+      if (isReturned) proxy.state = 'ended';
       if (isBack) {
-        Object.assign(proxy, { isDown: false, life: proxy.life + 1, startedAt: now, sequence: 0, reply: undefined });
+        Object.assign(proxy, {
+          state: 'starting',
+          life: proxy.life + 1,
+          startedAt: now,
+          sequence: 0,
+          reply: undefined,
+        });
         for (const row of proxy.rows) Object.assign(row, newRow(row.tenant, row.index, this.#options.limit));
       }
     }
+  }
+
+  #startServing(proxy: Proxy, now: number): void {
+    const startMs = now - proxy.startedAt;
+    if (startMs < MAX_START_MS && proxy.rows.some(({ share }) => share < 1)) return;
+    proxy.state = 'serving';
+    if (proxy.startedAt > 0) this.#longestStartMs = Math.max(this.#longestStartMs, startMs);
   }
 
   #offer(row: Row, now: number): void {
@@ -221,13 +212,12 @@ class Simulation {
     if (count === 0) return;
     row.offered += count;
     const admitted = row.limiter.take(count, row.share, now);
-    add(this.#admitted, row.tenant, { now, count: admitted });
-    add(this.#offered, row.tenant, { now, count });
+    this.#counts.add(row.tenant, now, { admitted, offered: count });
   }
 
   /** Exchanges the leases that are due. Lowers a share before the exchange. */
   #tick(proxy: Proxy, now: number): void {
-    const due = proxy.rows.filter((row) => this.#isDue(row, now));
+    const due = proxy.rows.filter((row) => this.#isDue(row, now, proxy.state === 'draining'));
     if (due.length === 0) return;
     const requests = due.map((row) => this.#request(row, now));
     const grants: LeaseGrant[] = [];
@@ -245,13 +235,14 @@ class Simulation {
   }
 
   /** Measures the demand, and reports whether the lease should be exchanged. */
-  #isDue(row: Row, now: number): boolean {
+  #isDue(row: Row, now: number, isDraining: boolean): boolean {
     const demand = Math.ceil(row.window.add(now, row.offered));
     row.claim = { demand, weight: 1, floor: 0, used: row.limiter.taken(now) };
     const limit = this.#leasedUnits(row);
     const { others, rank } = row.grant ?? { others: [], rank: 0 };
     if (row.wantedFor.demand !== demand || row.wantedFor.grant !== row.grant) {
       row.wanted = wantedShare({ limit, own: row.claim, others, rank });
+      if (isDraining) row.wanted = Math.min(row.wanted, Math.max(1, demand));
       row.wantedFor = { demand, grant: row.grant };
     }
     const interval = exchangeIntervalMs({
@@ -296,15 +287,9 @@ class Simulation {
     const max = maxUnitsPerSecond(limit, proxiesPerTenant);
     for (const rows of this.#rowsByTenant) {
       let sum = 0;
-      let startedAt = 0;
-      for (const row of rows) {
-        const proxy = this.#proxyOf(row);
-        if (proxy === undefined || proxy.isDown) continue;
-        sum += Math.max(row.share, row.limiter.taken(now));
-        startedAt = Math.max(startedAt, proxy.startedAt);
-      }
-      if (now - startedAt >= START_MS) this.#violations += sum > max ? 1 : 0;
-      else if (startedAt > 0) this.#highestAtStart = Math.max(this.#highestAtStart, sum / max);
+      for (const row of rows)
+        if (this.#proxyOf(row)?.state !== 'ended') sum += Math.max(row.share, row.limiter.taken(now));
+      this.#violations += sum > max ? 1 : 0;
     }
   }
 
@@ -317,38 +302,6 @@ class Simulation {
   #leasedUnits({ grant }: Row): number {
     return maxUnitsPerSecond(this.#options.limit, (grant?.others.length ?? 0) + 1);
   }
-
-  #measure(): Omit<SimulationResult, 'violations' | 'highestAtStart' | 'callsPerSecond' | 'leasesPerSecond'> {
-    const { limit, seconds, moves = [] } = this.#options;
-    const reached: number[] = [];
-    let worstError = 0;
-    let highestError = -1;
-    let admittedSum = 0;
-    let possibleSum = 0;
-    let busiestSecond = 0;
-    for (const [tenant, admitted] of this.#admitted.entries()) {
-      const sumOf = runningSums(admitted);
-      const offeredSumOf = runningSums(this.#offered[tenant] ?? []);
-      for (const move of moves) {
-        let at = move * 1_000;
-        while (at + 1_000 < seconds * 1_000 && sumOf(at, 1_000) < REACHED_PART * limit) at += STEP_MS;
-        reached.push(at / 1_000 - move);
-      }
-      for (let from = WARM_UP_MS; from + 1_000 <= seconds * 1_000; from += STEP_MS) {
-        busiestSecond = Math.max(busiestSecond, sumOf(from, 1_000) / limit);
-        if (from + 10_000 > seconds * 1_000) continue;
-        const possible = Math.min(10 * limit, offeredSumOf(from, 10_000));
-        if (possible === 0) continue;
-        const sum = sumOf(from, 10_000);
-        worstError = Math.min(worstError, sum / possible - 1);
-        highestError = Math.max(highestError, sum / (10 * limit) - 1);
-        admittedSum += sum;
-        possibleSum += possible;
-      }
-    }
-    const reachedAfterSeconds = reached.length === 0 ? undefined : Math.max(...reached);
-    return { worstError, highestError, used: admittedSum / possibleSum, busiestSecond, reachedAfterSeconds };
-  }
 }
 
 /** Returns the lease of a proxy that has just started. */
@@ -359,7 +312,7 @@ function newRow(tenant: number, index: number, limit: number): Row {
     tenant,
     index,
     limiter,
-    share: unleasedShare(limit),
+    share: 0,
     window: new DemandWindow(),
     claim: { demand: 0, weight: 1, floor: 0, used: 0 },
     offered: 0,
@@ -370,22 +323,6 @@ function newRow(tenant: number, index: number, limit: number): Row {
     held: 0,
     grant: undefined,
   };
-}
-
-function add(
-  counts: readonly { [step: number]: number }[],
-  tenant: number,
-  { now, count }: { readonly now: number; readonly count: number },
-): void {
-  const ofTenant = counts[tenant];
-  if (ofTenant !== undefined) ofTenant[now / STEP_MS] = (ofTenant[now / STEP_MS] ?? 0) + count;
-}
-
-/** Returns a function for the sum of the `lengthMs` milliseconds from `fromMs` on. */
-function runningSums(counts: Iterable<number>): (fromMs: number, lengthMs: number) => number {
-  const sums = [0];
-  for (const count of counts) sums.push((sums.at(-1) ?? 0) + count);
-  return (fromMs, lengthMs) => (sums[(fromMs + lengthMs) / STEP_MS] ?? 0) - (sums[fromMs / STEP_MS] ?? 0);
 }
 
 /** Returns a random number with a Poisson distribution (D. Knuth, "The Art of Computer Programming", volume 2, §3.4.1). */

@@ -10,12 +10,8 @@ const CHECK_INTERVAL_MS = 250;
 const RETRY_MS = [1_000, 5_000] as const;
 /** The maximum age of the heartbeats. With older heartbeats the reaper checks nothing, because this controller may have lost leadership. */
 const MAX_HEARTBEATS_AGE_MS = 3_000;
-/**
- * How long a member must be silent before the reaper probes the member. A live proxy usually calls the store every 0.5 s. A
- * process that is restarted at once is back sooner, and finds its share: in the second after a share was given away, the proxies
- * would admit up to 119 % of a rate together with a proxy that starts.
- */
-const MIN_SILENCE_MS = 2_250;
+/** How long a member must be silent before the reaper probes the member. A live proxy usually calls the store every 0.5 s. */
+const MIN_SILENCE_MS = 700;
 const PROBE_TIMEOUT_MS = 300;
 /** The addresses that stand for all interfaces. The controller cannot connect to a proxy at such an address. */
 const ANY_ADDRESSES: readonly string[] = ['0.0.0.0', '::'];

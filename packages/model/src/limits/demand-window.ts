@@ -1,7 +1,7 @@
 /** How far back a demand is measured. */
 const WINDOW_MS = 1_000;
-/** If a count differs from its mean by more standard deviations of a Poisson process than this, the demand has changed. */
-const MAX_DEVIATIONS = 3;
+/** If a count differs from its mean by more standard deviations than this, the demand has changed. Chance exceeds this 3 times in 10,000. */
+const MAX_DEVIATIONS = 3.6;
 /** The spans whose rates are compared with the mean. A large change shows in the shortest span, a small change only in the longest. */
 const CHANGE_SPANS_MS = [50, 100, 200, 400] as const;
 
@@ -25,11 +25,19 @@ export function demandPerSecond(samples: readonly CounterSample[]): number {
     if (previous === undefined) break;
     const elapsedMs = newest.atMs - previous.atMs;
     const count = newest.counter - previous.counter;
-    const expected = mean * elapsedMs;
-    if (Math.abs(count - expected) > MAX_DEVIATIONS * Math.sqrt(Math.max(1, expected)))
-      return (1_000 * count) / elapsedMs;
+    if (deviationsOf(count, mean * elapsedMs) > MAX_DEVIATIONS) return (1_000 * count) / elapsedMs;
   }
   return 1_000 * mean;
+}
+
+/**
+ * Returns by how many standard deviations a count of a Poisson process differs from its mean: the square root of its deviance
+ * (P. McCullagh and J. Nelder, "Generalized Linear Models", §2.3), which has nearly a normal distribution for small means as well.
+ */
+function deviationsOf(count: number, expected: number): number {
+  const mean = Math.max(1, expected);
+  const logarithm = count === 0 ? 0 : count * Math.log(count / mean);
+  return Math.sqrt(2 * Math.max(0, logarithm - (count - mean)));
 }
 
 /** Measures a demand from the samples of the last second. */

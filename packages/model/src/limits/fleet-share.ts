@@ -71,7 +71,7 @@ export function sharesFor(limit: number, claims: readonly ShareClaim[]): readonl
   );
 }
 
-/** The share of a proxy that has never reached the store: a tenth of the limit, but at least one unit. */
+/** The share of a proxy that serves clients before the store has granted a share: a tenth of the limit, but at least one unit. */
 export function unleasedShare(limit: number): number {
   return Math.min(limit, Math.max(1, Math.floor(limit / 10)));
 }
@@ -91,10 +91,10 @@ export interface LeaseState {
 }
 
 const MAX_INTERVAL_MS = 2_000;
-const CALM_INTERVAL_MS = 1_000;
+const CALM_INTERVAL_MS = 500;
 const TIGHT_INTERVAL_MS = 100;
 const UNSETTLED_INTERVAL_MS = 50;
-const TIGHT_PART = 0.8;
+const TIGHT_PART = 0.7;
 const TIGHT_TOLERANCE = 0.02;
 const CALM_TOLERANCE = 0.1;
 /** Each exchange returns the claims of all members. Above this number of members, exchanges are therefore less frequent. */
@@ -102,7 +102,7 @@ const MAX_FREQUENT_MEMBERS = 20;
 
 /**
  * Returns after how many milliseconds a member exchanges the lease again: 20 times per second while the lease is not settled or after the
- * demand has changed, 10 times per second if more than 80 % of the limit are needed, otherwise once per second. With more than 20 members
+ * demand has changed, 10 times per second if more than 70 % of the limit are needed, otherwise twice per second. With more than 20 members
  * the interval grows in proportion to their number, to at most 2 seconds.
  */
 export function exchangeIntervalMs(lease: LeaseState): number {
@@ -112,8 +112,12 @@ export function exchangeIntervalMs(lease: LeaseState): number {
   return Math.min(MAX_INTERVAL_MS, intervalMs * Math.max(1, lease.claims.length / MAX_FREQUENT_MEMBERS));
 }
 
-/** Whether a member has its wanted share and uses no more. Differences of at most `tolerance`, a part of the limit, do not count. */
+/**
+ * Whether a member has its wanted share and uses no more. Differences of at most `tolerance`, a part of the limit, do not count, except
+ * that a member without any share refuses all clients.
+ */
 function isSettled({ limit, share, wanted, held }: LeaseState, tolerance: number): boolean {
+  if (share === 0 && wanted > 0) return false;
   return Math.max(share, wanted, held) - Math.min(share, wanted) <= limit * tolerance;
 }
 

@@ -137,23 +137,25 @@ describe('the shares of a limit', () => {
     );
   });
 
-  test('start with a tenth of the limit, and at least one unit', () => {
+  test('are a tenth of the limit, and at least one unit, if the store has granted none', () => {
     assert.deepEqual([0, 1, 5, 100, 1_005].map(unleasedShare), [0, 1, 1, 10, 100]);
   });
 });
 
-test('a lease is exchanged every second, more often if tight or unsettled, less often with many members', () => {
+test('a lease is exchanged twice a second, more often if tight or unsettled, less often with many members', () => {
   const claims = (count: number, demand: number): ShareClaim[] => Array.from({ length: count }, () => claim(demand));
   const settled = { limit: 100, share: 25, wanted: 26, held: 25, hasDemandChanged: false };
-  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20) }), 1_000);
-  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 21) }), 100);
-  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), wanted: 36 }), 50);
-  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), held: 36 }), 50);
-  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), held: 35 }), 1_000);
-  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 21), held: 28 }), 50);
-  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 20), hasDemandChanged: true }), 50);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 17) }), 500);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 18) }), 100);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 17), wanted: 36 }), 50);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 17), held: 36 }), 50);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 17), held: 35 }), 500);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 18), held: 28 }), 50);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 17), hasDemandChanged: true }), 50);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 17), share: 0, wanted: 1, held: 0 }), 50);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(4, 17), share: 0, wanted: 0, held: 0 }), 500);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(40, 21) }), 200);
-  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(30, 1) }), 1_500);
+  assert.equal(exchangeIntervalMs({ ...settled, claims: claims(30, 1) }), 750);
   assert.equal(exchangeIntervalMs({ ...settled, claims: claims(1_000, 0) }), 2_000);
 });
 

@@ -2,8 +2,8 @@
 // need, exchanges claims with the other proxies through the store, and writes the shares into the limiter state.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LeasedResource } from '@weir/model/data-plane';
-import { type Clock, errorMessage, type Logger, Loop, wait } from '@weir/runtime';
-import { LEASE_REGISTRATION_MS, MAX_LEASES_PER_EXCHANGE, type Store, StoreError } from '@weir/store';
+import { type Clock, errorMessage, type Logger, Loop, type Timer, wait } from '@weir/runtime';
+import { LEASE_REGISTRATION_MS, type LeaseName, MAX_LEASES_PER_EXCHANGE, type Store, StoreError } from '@weir/store';
 import { Lease, leaseKey, requestToReturn } from './lease.ts';
 import type { LimiterRegistry, LimitShare } from './limiter-registry.ts';
 import { OwnLeases, type PlacedLease } from './own-leases.ts';
@@ -27,8 +27,13 @@ const CALL_TIME_FACTOR = 2;
  * proxy lives, and lets the proxies divide a first limit at once.
  */
 const MAX_SILENCE_MS = 500;
-/** How long a proxy that starts waits for its first shares before it is ready. */
-const MAX_START_MS = 500;
+/**
+ * How long a proxy that starts waits for its first shares before it opens its listeners. The other proxies usually hear of the
+ * new proxy, and lower their shares, within half of this time.
+ */
+const MAX_START_MS = 1_000;
+/** How long to wait at least before looking again whether an earlier incarnation of the node has ended. */
+const MIN_RELEASE_GAP_MS = 100;
 
 const WHOLE_LIMIT: LimitShare = { share: Number.POSITIVE_INFINITY };
 
@@ -60,7 +65,9 @@ export class LeaseClient {
   readonly #options: LeaseClientOptions;
   readonly #loop: Loop;
   readonly #leases = new OwnLeases();
-  #firstLeaseAt: number | undefined;
+  /** Runs from the first lease on. */
+  #startTimer: Timer | undefined;
+  #hasStartEnded = false;
   #life: number | undefined;
   #sequence = 0;
   #savedShares: SavedShares | undefined;
@@ -68,6 +75,10 @@ export class LeaseClient {
   #hasExchanged = false;
   #foundAt = Number.NEGATIVE_INFINITY;
   #calledAt = Number.NEGATIVE_INFINITY;
+  /** When to look again for earlier incarnations of the node whose shares must be released. */
+  #releaseAt = Number.POSITIVE_INFINITY;
+  /** Whether the proxy may have clients. A proxy that starts needs no share before, so it takes no share that others may hold. */
+  #isServing = false;
   #nextTickAt = Number.NEGATIVE_INFINITY;
   #raisesFrom = Number.NEGATIVE_INFINITY;
   /** Whether the last exchange failed. While the store cannot raise shares again, shares are not lowered. */
@@ -117,13 +128,25 @@ export class LeaseClient {
 
   /** Whether the store has granted a share of each limit, or is not expected to grant all shares soon. */
   get isSettled(): boolean {
-    const { clock, store } = this.#options;
+    const { store } = this.#options;
     return (
       this.#isForbidden ||
-      store.connection !== 'ready' ||
-      clock.monotonic() - (this.#firstLeaseAt ?? Number.POSITIVE_INFINITY) >= MAX_START_MS ||
-      [...this.#leases].every(({ lease }) => lease.hasGrant)
+      store.connection === 'away' ||
+      store.connection === 'closed' ||
+      this.#hasStartEnded ||
+      [...this.#leases].every(({ lease }) => lease.hasGrantedShare)
     );
+  }
+
+  /** To be called before the proxy opens its listeners. Limits without an answer of the store then get a share that is not granted. */
+  onServing(): void {
+    this.#isServing = true;
+    for (const { row, lease } of this.#leases) {
+      if (lease.hasGrant) continue;
+      lease.useUnleasedShare(this.#savedShareOf(lease.name));
+      this.#writeShare(row, lease);
+    }
+    if (this.#options.store.connection !== 'ready') this.#setIsolated(true);
   }
 
   /** The number of leases that are due for an exchange. Grows to all leases while the store is unreachable. */
@@ -156,13 +179,18 @@ export class LeaseClient {
     }
   }
 
-  /** Ends the exchanges and gives all shares back. To be called when no connection is open any more. Takes up to a second. */
+  /**
+   * Gives all shares back and ends the exchanges. To be called when no connection is open any more. Takes up to a second, in
+   * which each exchange gives back what the clients of the last second have left.
+   */
   async close(): Promise<void> {
-    await this.#loop.close();
     const { store, node, clock } = this.#options;
-    if (this.#life === undefined) return;
+    this.#startTimer?.cancel();
     const endsBy = clock.monotonic() + RATE_WINDOW_MS;
-    while (this.#hasAdmittedInSecond && clock.monotonic() < endsBy) await wait(clock, TICK_MS);
+    while (this.#life !== undefined && this.#hasAdmittedInSecond && clock.monotonic() < endsBy)
+      await wait(clock, TICK_MS);
+    await this.#loop.close();
+    if (this.#life === undefined) return;
     // If the release fails, the store takes the shares back after a while.
     await store.leases.release(node, this.#life).catch(() => undefined);
   }
@@ -174,30 +202,42 @@ export class LeaseClient {
   }
 
   async #tick(): Promise<void> {
-    const { clock, store, incarnation, onSettled } = this.#options;
+    const { clock, store, incarnation } = this.#options;
     if (clock.monotonic() < this.#nextTickAt) return;
     try {
       const life = incarnation();
       if (store.connection !== 'ready') this.#setIsolated(true);
       else if (life !== undefined) await this.#exchangeAs(life);
     } finally {
-      const { isSettled } = this;
-      if (isSettled && !this.#wasSettled) onSettled();
-      this.#wasSettled = isSettled;
+      this.#reportSettled();
     }
   }
 
+  #endStart(): void {
+    this.#hasStartEnded = true;
+    this.#reportSettled();
+  }
+
+  #reportSettled(): void {
+    const { isSettled } = this;
+    if (isSettled && !this.#wasSettled) this.#options.onSettled();
+    this.#wasSettled = isSettled;
+  }
+
   async #exchangeAs(life: number): Promise<void> {
-    const { clock } = this.#options;
+    const { clock, store, node, isOtherProxyServing } = this.#options;
     const startedAt = clock.monotonic();
     const previousLife = this.#life;
-    if (life !== previousLife) this.#beginLife(life);
+    if (life !== previousLife) {
+      this.#beginLife(life);
+      if (previousLife !== undefined || !isOtherProxyServing()) this.#releaseAt = startedAt;
+    }
     if (startedAt - this.#foundAt >= FIND_INTERVAL_MS) this.#findLeases();
     const due = await this.#measure();
     const workMs = clock.monotonic() - startedAt;
     // The last call began some time after the start of its run.
     const isSilent = startedAt - this.#calledAt >= MAX_SILENCE_MS - TICK_MS;
-    if (due.length === 0 && this.#leases.toReturn.size === 0 && !isSilent) return;
+    if (due.length === 0 && this.#leases.toReturn.size === 0 && !isSilent && startedAt < this.#releaseAt) return;
     try {
       await this.#exchange(life, due);
       this.#hasFailed = false;
@@ -216,7 +256,8 @@ export class LeaseClient {
       this.#nextTickAt = clock.monotonic() + MAX_TICK_MS;
       return;
     }
-    if (life !== previousLife) await this.#releaseEarlierLives(life, previousLife);
+    if (previousLife !== undefined && life !== previousLife) await store.leases.release(node, previousLife);
+    if (clock.monotonic() >= this.#releaseAt) await this.#releaseEarlierLives(life);
     const callMs = clock.monotonic() - startedAt - workMs;
     const tickMs = Math.max(workMs * WORK_TIME_FACTOR, callMs * CALL_TIME_FACTOR);
     if (tickMs > TICK_MS) this.#nextTickAt = clock.monotonic() + Math.min(MAX_TICK_MS, tickMs);
@@ -230,14 +271,20 @@ export class LeaseClient {
 
   /** Creates and removes leases as limits are set and removed, and writes all shares into the limiter state. */
   #findLeases(): void {
-    const { limits, clock, savedShares } = this.#options;
+    const { limits, clock } = this.#options;
     this.#foundAt = clock.monotonic();
     this.#leases.update(limits.leased(), (name, limit) => {
-      this.#firstLeaseAt ??= clock.monotonic();
+      this.#startTimer ??= clock.setTimeout(() => this.#endStart(), MAX_START_MS);
       this.#wasSettled = false;
-      return new Lease({ name, limit, savedShare: this.#hasExchanged ? undefined : savedShares?.get(leaseKey(name)) });
+      const lease = new Lease(name, limit);
+      if (this.#isServing) lease.useUnleasedShare(this.#savedShareOf(name));
+      return lease;
     });
     for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
+  }
+
+  #savedShareOf(name: LeaseName): number | undefined {
+    return this.#hasExchanged ? undefined : this.#options.savedShares?.get(leaseKey(name));
   }
 
   #writeShare(row: number, lease: Lease): void {
@@ -306,13 +353,18 @@ export class LeaseClient {
 
   /**
    * Releases the shares of earlier incarnations of this node, because an incarnation that was killed did not release
-   * them. An incarnation that still drains registers again with its next exchange.
+   * them. The clients of an incarnation that has called the store in the last second still count. An incarnation that drains calls
+   * the store at least every second.
    */
-  async #releaseEarlierLives(life: number, previousLife: number | undefined): Promise<void> {
-    const { store, node, isOtherProxyServing } = this.#options;
-    if (previousLife === undefined && isOtherProxyServing()) return;
+  async #releaseEarlierLives(life: number): Promise<void> {
+    const { store, node, clock } = this.#options;
     const earlier = (await store.leases.members()).filter((member) => member.node === node && member.life < life);
-    for (const member of earlier) await store.leases.release(node, member.life);
+    this.#releaseAt = Number.POSITIVE_INFINITY;
+    for (const { life: earlierLife, silentMs } of earlier) {
+      const waitMs = RATE_WINDOW_MS - silentMs;
+      if (waitMs <= 0) await store.leases.release(node, earlierLife);
+      else this.#releaseAt = Math.min(this.#releaseAt, clock.monotonic() + Math.max(MIN_RELEASE_GAP_MS, waitMs));
+    }
   }
 
   #setForbidden(isForbidden: boolean, error?: StoreError): void {
@@ -325,10 +377,14 @@ export class LeaseClient {
     for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
   }
 
+  /** Does nothing before the proxy serves, because its clients use no shares yet. */
   #setIsolated(isIsolated: boolean): void {
-    if (isIsolated === this.#isIsolated) return;
+    if (isIsolated === this.#isIsolated || !this.#isServing) return;
     this.#isIsolated = isIsolated;
-    for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
+    for (const { row, lease } of this.#leases) {
+      if (isIsolated) lease.useUnleasedShare(this.#savedShareOf(lease.name));
+      this.#writeShare(row, lease);
+    }
   }
 
   #makeAllDue(): void {

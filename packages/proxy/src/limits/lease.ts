@@ -17,13 +17,6 @@ import type { LimitShare } from './limiter-registry.ts';
 /** Each lease is exchanged at least this often, so that a store that has lost its data learns all shares again. */
 const MAX_EXCHANGE_INTERVAL_MS = 2_500;
 
-export interface LeaseOptions {
-  readonly name: LeaseName;
-  readonly limit: number;
-  /** The share that an earlier incarnation had; undefined if unknown. */
-  readonly savedShare: number | undefined;
-}
-
 interface RequestOptions {
   /** In milliseconds of the monotonic clock. */
   readonly now: number;
@@ -38,7 +31,7 @@ export class Lease {
   limit: number;
   /** Whether this proxy cannot learn what the other proxies admit, because it does not reach the store. */
   isIsolated = false;
-  #share: number;
+  #share = 0;
   #others: Pick<ShareQuestion, 'others' | 'rank'> = { others: [], rank: 0 };
   #claim: ShareClaim = { demand: 0, weight: 1, floor: 0, used: 0 };
   /** The demand of the last exchange, which the other members know. */
@@ -49,11 +42,10 @@ export class Lease {
   #lastHeld = 0;
   #exchangedAt = Number.NEGATIVE_INFINITY;
 
-  constructor({ name, limit, savedShare }: LeaseOptions) {
+  constructor(name: LeaseName, limit: number) {
     this.name = name;
     this.limit = limit;
-    this.#share = Math.min(this.#leasedUnits, savedShare ?? unleasedShare(limit));
-    this.#wanted = this.#share;
+    this.#wanted = this.#leasedUnits;
   }
 
   /** What this proxy may use of the limit. */
@@ -73,9 +65,23 @@ export class Lease {
     return isRate(this.name.resource) ? maxUnitsPerSecond(this.limit, members) : this.limit;
   }
 
-  /** Whether the store has granted a share. */
+  /** Whether the store has answered, possibly with a share of 0. */
   get hasGrant(): boolean {
     return this.#hasGrant;
+  }
+
+  /** Whether the store has granted a share that is not 0, or no share is wanted. */
+  get hasGrantedShare(): boolean {
+    return this.#hasGrant && this.#share >= Math.min(1, this.#wanted);
+  }
+
+  /**
+   * Lets clients use a share that the store has not granted, if the share is 0, because otherwise this proxy would refuse all
+   * clients: `savedShare`, the share that an earlier incarnation had, or a tenth of the limit.
+   */
+  useUnleasedShare(savedShare: number | undefined): void {
+    if (this.#share === 0 && this.#wanted > 0)
+      this.#share = Math.min(this.#leasedUnits, savedShare ?? unleasedShare(this.limit));
   }
 
   /** Sets what the clients need now. A draining proxy keeps no share for future clients. */

@@ -80,12 +80,10 @@ export function createComponents(
     health.onRoutesChanged(keys);
     listeners.reconcile(keys);
     warnOfMissingSecret(keys);
-    if (keys.length === 0) leases.onLimitsChanged();
   };
   const onSuspensionsChanged = (inForce: readonly Suspension[]): void => {
     listeners.setSuspensions(inForce);
-    // The suspensions of this node do not suffice: a listener that opens now might serve a tenant that is suspended in the store.
-    if (suspensions.known !== undefined) listeners.start();
+    onStateChange();
   };
   const onMarkReached = (): void => {
     table.onMarkReached(pool.reached);
@@ -146,6 +144,10 @@ export function createComponents(
     limits,
     pool,
     onRoutesChanged,
+    onLimitsChanged() {
+      leases.onLimitsChanged();
+      onStateChange();
+    },
     onApplied: (changedAt) => propagation.record(changedAt),
   });
   const { routes } = table.matcher;

@@ -40,6 +40,8 @@ export class Supervisor {
   #isDraining = false;
   #hasReleasedNode = false;
   #isServing = false;
+  /** Whether the store could not be read, so that the proxy serves what it knows. */
+  #isStoreAway = false;
   #closing: Promise<void> | undefined;
   #removeConnectionListener: () => void = () => undefined;
 
@@ -179,7 +181,7 @@ export class Supervisor {
 
   async #follow(): Promise<void> {
     const { store, clock, log } = this.#settings;
-    const { suspensions, table, listeners, stateSaver } = this.components;
+    const { suspensions, table, stateSaver } = this.components;
     await followStore({
       store,
       clock,
@@ -192,14 +194,21 @@ export class Supervisor {
       },
       onTable: (complete, position) => table.replace(complete, position),
       onChanges: (changes, changed, revision) => table.patch(changes, changed, revision),
-      onAway: () => listeners.start(),
+      onAway: () => {
+        this.#isStoreAway = true;
+        this.#onStateChange();
+      },
       signal: this.#stopFollowing.signal,
     });
   }
 
   #onStateChange(): void {
     const { table, listeners, leases, heartbeatLoop, takeover } = this.components;
-    const isSettled = table.applied !== null && listeners.isSettled && (this.#isServing || leases.isSettled);
+    if (!listeners.hasStarted && this.#mayOpenListeners) {
+      leases.onServing();
+      listeners.start();
+    }
+    const isSettled = table.applied !== null && listeners.isSettled;
     // While thousands of listeners open at the start, one heartbeat per second is enough, because each heartbeat
     // reports all listeners.
     if (isSettled || this.#isServing || this.#isDraining) heartbeatLoop.trigger();
@@ -207,6 +216,15 @@ export class Supervisor {
     this.#isServing = true;
     takeover.onListenersSettled();
     this.#ready.resolve();
+  }
+
+  /**
+   * Whether clients would be served as the store says. Without the suspensions of the store, a suspended tenant would be served for a
+   * moment. Without shares of the limits, this proxy would refuse clients, or the proxies together would exceed a limit.
+   */
+  get #mayOpenListeners(): boolean {
+    const { suspensions, table, leases } = this.components;
+    return (suspensions.known !== undefined || this.#isStoreAway) && table.hasTable && leases.isSettled;
   }
 
   /**

@@ -83,16 +83,19 @@ test('the share follows clients that move to another proxy, within 3 s', async (
   assert.ok(fleet.highestSum <= MAX_IN_SECOND, `${fleet.highestSum}`);
 });
 
-test('a proxy that closes gives its share back when its last clients no longer count for the second', async () => {
+test('a proxy that closes gives its share back as its last clients no longer count for the second', async () => {
   await using fleet = await threeProxies();
   const { b: last = 0 } = await fleet.run(5_000, { a: 500, b: 500 });
   assert.ok(last > 0);
   const [a, b] = [fleet.proxies.get('a') as SimulatedProxy, fleet.proxies.get('b') as SimulatedProxy];
-  const [usedByB, shareOfA] = [b.share, a.share];
+  const shareOfA = a.share;
   const closed = b.client.close();
-  await fleet.run(900, { a: 500 });
-  assert.ok(a.share <= MAX_IN_SECOND - usedByB, `${shareOfA} → ${a.share}`);
-  await fleet.run(400, { a: 500 });
+  for (let tenths = 0; tenths < 10; tenths += 1) {
+    await fleet.run(100, { a: 500 });
+    assert.ok(a.share + b.admittedInSecond <= MAX_IN_SECOND, `${a.share} and ${b.admittedInSecond}`);
+    if (tenths === 5) assert.ok(a.share >= shareOfA + 0.2 * LIMIT, `${shareOfA} → ${a.share}`);
+  }
+  await fleet.run(300, { a: 500 });
   await closed;
   fleet.proxies.delete('b');
   assert.ok(a.share >= 0.95 * LIMIT, `${a.share}`);
@@ -175,6 +178,55 @@ test('a store that loses its data never grants more than the limit', async () =>
   await fleet.run(10_000, { b: 500, c: 500 });
   assert.ok(fleet.highestSum <= MAX_IN_SECOND, `${fleet.highestSum}`);
   assert.ok((fleet.proxies.get('b')?.share ?? 0) > 0.45 * LIMIT);
+});
+
+test('a proxy that starts uses no share before the others have lowered theirs, and is settled within a second', async () => {
+  const savedShares = new Map([['tenant.shop:newConnectionsPerSecond', LIMIT]]);
+  for (const load of [{}, { a: 500, b: 500 }, { a: 150 }]) {
+    await using fleet = await threeProxies();
+    await fleet.run(3_000, load);
+    const d = await fleet.add('d', { savedShares });
+    let waitedMs = 0;
+    for (; d.share === 0; waitedMs += 10) {
+      assert.equal(d.client.isSettled, false);
+      await fleet.run(10, load);
+    }
+    assert.ok(waitedMs < 800, `${waitedMs} ms`);
+    assert.equal(d.client.isSettled, true);
+    await fleet.run(2_000, { ...load, d: 500 });
+    assert.ok(d.share >= 0.2 * LIMIT, `${d.share}`);
+    assert.ok(fleet.highestSum <= MAX_IN_SECOND, `${fleet.highestSum}`);
+  }
+});
+
+test('a proxy is settled a second after its start if the others keep the whole limit, and then uses a tenth if the store is away', async () => {
+  await using fleet = await threeProxies();
+  const [a] = fleet.proxies.values();
+  // These proxies cannot lower their shares.
+  for (const proxy of fleet.proxies.values()) proxy.isDead = true;
+  const d = await fleet.add('d', {});
+  await fleet.run(990, {});
+  assert.equal(d.client.isSettled, false);
+  await fleet.run(60, {});
+  assert.deepEqual([d.client.isSettled, d.share], [true, 0]);
+  fleet.store.faults.goAway();
+  await fleet.run(100, {});
+  assert.equal(d.share, LIMIT / 10);
+  assert.ok((a?.share ?? 0) > 0);
+  fleet.store.faults.comeBack();
+});
+
+test('a proxy that is back within a second of its predecessor’s last call waits until that second has passed', async () => {
+  await using fleet = await threeProxies();
+  await fleet.run(5_000, { b: 500 });
+  const killed = fleet.proxies.get('b') as SimulatedProxy;
+  killed.isDead = true;
+  const b = await fleet.add('b', { life: 2 });
+  await fleet.run(800, { b: 500 });
+  assert.ok(b.share < 0.1 * LIMIT, `${b.share}`);
+  await fleet.run(500, { b: 500 });
+  assert.ok(b.share > 0.9 * LIMIT, `${b.share}`);
+  await fleet.close(killed.client);
 });
 
 test('a proxy that starts while the store is away uses its saved share, or else a tenth of the limit', async () => {

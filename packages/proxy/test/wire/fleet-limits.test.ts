@@ -1,10 +1,12 @@
 // Tests that a limit holds over three proxies that share a store.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { echoServer, eventually, type TestClient } from '@weir/testkit';
+import type { LeaseGrant } from '@weir/store';
+import { connectClient, echoServer, eventually, type TestClient } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
-import { type Fleet, startFleet } from '../fixtures/fleet.ts';
+import { type Fleet, startFleet, waitForTable } from '../fixtures/fleet.ts';
 import { echoing, load } from '../fixtures/fleet-clients.ts';
+import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
 
 const NODES = ['a', 'b', 'c'] as const;
@@ -76,6 +78,46 @@ test('a proxy that closes gives its share to the other proxies', async () => {
   for (const client of clients) await client.close();
 });
 
+test('a proxy opens its listeners when it has its first shares', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { fleet, proxies } = await threeProxies(stack, { connections: 6 });
+  await proxies.get('c')?.close({ drainMs: 0 });
+  const { leases } = fleet.store;
+  const exchange = leases.exchange.bind(leases);
+  const answer = Promise.withResolvers<void>();
+  stack.defer(() => answer.resolve());
+  leases.exchange = async (request) => {
+    if (request.node === 'c') await answer.promise;
+    return exchange(request);
+  };
+  const startedAt = performance.now();
+  const proxy = await fleet.proxy({ node: 'c' });
+  await waitForTable(fleet, proxy);
+  const refused = await connectError(fleet.addressOf('c'), PORT);
+  // A proxy opens its listeners a second after its start in any case, and a busy machine may have needed that second.
+  if (performance.now() - startedAt < 1_000) assert.equal(refused, 'ECONNREFUSED');
+  answer.resolve();
+  await proxy.ready;
+  assert.equal(await connectError(fleet.addressOf('c'), PORT), undefined);
+});
+
+test('a proxy whose store does not answer opens its listeners after a second', async () => {
+  await using stack = new AsyncDisposableStack();
+  const fleet = stack.use(await startFleet({ nodes: ['a'] }));
+  const backend = stack.use(await echoServer());
+  fleet.limit('shop', { connections: 20 });
+  await fleet.serve(webService([endpointOf(backend)]));
+  const answer = Promise.withResolvers<readonly LeaseGrant[]>();
+  stack.defer(() => answer.resolve([]));
+  fleet.store.leases.exchange = () => answer.promise;
+  const proxy = await fleet.proxy();
+  await proxy.ready;
+  const clients = [await echoing(fleet, 'a'), await echoing(fleet, 'a')];
+  assert.ok(clients.every((client) => client !== undefined));
+  assert.equal(await echoing(fleet, 'a'), undefined, 'a tenth of the limit is used');
+  for (const client of clients) await client?.close();
+});
+
 async function threeProxies(
   stack: AsyncDisposableStack,
   limits: Parameters<Fleet['limit']>[1],
@@ -94,6 +136,16 @@ async function threeProxies(
   for (const node of NODES) proxies.set(node, await fleet.proxy({ node }));
   await Promise.all([...proxies.values()].map((proxy) => proxy.ready));
   return { fleet, proxies, shares };
+}
+
+/** Returns the code of the error of a connection attempt; undefined if the attempt succeeded. */
+async function connectError(host: string, port: number): Promise<string | undefined> {
+  try {
+    await (await connectClient({ host, port })).close();
+    return undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code;
+  }
 }
 
 /** Returns the last share that the store has granted to each node. The map changes. */

@@ -43,6 +43,8 @@ export interface TableDistributorOptions {
    * called with an empty list at the end of each change.
    */
   readonly onRoutesChanged: (keys: readonly RouteKey[]) => void;
+  /** Called when the limits of a change are in effect, before the routes of the change are applied. */
+  readonly onLimitsChanged: () => void;
   /** Called when all workers have applied the changes made until `changedAt` (milliseconds since the epoch). */
   readonly onApplied: (changedAt: number) => void;
   /** Returns milliseconds of a clock that never goes back; by default the kernel's monotonic clock. */
@@ -92,6 +94,11 @@ export class TableDistributor {
   /** The position that all workers have applied; null before the first table. */
   get applied(): TablePosition | null {
     return this.#applied;
+  }
+
+  /** Whether the first table has arrived. */
+  get hasTable(): boolean {
+    return this.#position !== null;
   }
 
   /** This node's part of the table and its position; undefined before the first table. */
@@ -155,6 +162,7 @@ export class TableDistributor {
     const isFirst = this.#position === null;
     this.#position = position;
     this.#isPartial = true;
+    this.#options.onLimitsChanged();
     for (const part of splitTable(isFirst ? { ...command, isFirst } : command)) {
       this.#applyPart(part);
       yield;

@@ -35,6 +35,7 @@ test('TableDistributor merges the revisions that arrive while a large table is b
     limits: new LimiterRegistry(1),
     pool: { post: () => undefined, addCounterBlock: () => undefined, mark: () => ++marks },
     onRoutesChanged: () => undefined,
+    onLimitsChanged: () => undefined,
     // This clock advances by one millisecond each time it is read.
     sliceClock: () => readings++,
     onApplied: (changedAt) => {
@@ -134,6 +135,7 @@ test('TableDistributor splits a first table with thousands of hosts below a wild
       addCounterBlock: () => undefined,
       mark: () => 1,
     },
+    onLimitsChanged: () => undefined,
     onRoutesChanged(keys) {
       const due = deferred.due(keys.length === 0 ? [] : distributor.matcher.listeners.keys());
       assert.equal(due.size > 0, !distributor.isPartial, 'the listener is due after the last part, and not before');
