@@ -10,10 +10,10 @@ test('simulated fleets of 1, 3 and 10 proxies keep the precision that the docs s
   for (const row of rows) {
     const { load, ratePerProxy, lowestError, highestError, highestSecond, reachedAfterSeconds } = row;
     const where = JSON.stringify(row);
-    // A proxy that drains gives its share back although it has just admitted clients, and a killed proxy's share is unused for a while.
+    // The share of a proxy that drains or is killed is unused for up to a second.
     const isAbsent = load.includes('a proxy');
-    assert.ok(highestError <= 0.05 && highestSecond <= (isAbsent ? 1.2 : 1.1001), where);
-    if (!isAbsent && (ratePerProxy === 200 || load.startsWith('150 %'))) assert.ok(lowestError >= -0.05, where);
+    assert.ok(highestError <= 0.05 && highestSecond <= 1.1001, where);
+    if (ratePerProxy === 200 || (!isAbsent && load.startsWith('150 %'))) assert.ok(lowestError >= -0.05, where);
     assert.ok((reachedAfterSeconds ?? 0) <= 3, where);
   }
   const text = smallFleetTables(rows).join('\n');
@@ -32,7 +32,7 @@ describe('a larger simulated fleet', requireProgram('redis'), () => {
   test('states the Redis operations, bytes and memory of its leases', async () => {
     const row = await simulateLargeFleet('half', size);
     const leases = size.tenants * PROXIES_PER_TENANT;
-    assert.ok(row.leasesPerSecond >= leases && row.leasesPerSecond <= 2 * leases, JSON.stringify(row));
+    assert.ok(row.leasesPerSecond >= 1.9 * leases && row.leasesPerSecond <= 3 * leases, JSON.stringify(row));
     // A call takes at least one lease, and a proxy makes at most a call in 50 ms.
     assert.ok(row.callsPerSecond <= row.leasesPerSecond && row.callsPerSecond <= 20 * size.proxies);
     // GET, SET, HGET and HSET for each call, and HGETALL for each lease.

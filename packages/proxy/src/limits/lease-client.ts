@@ -138,14 +138,13 @@ export class LeaseClient {
     );
   }
 
-  /** To be called before the proxy opens its listeners. Limits without an answer of the store then get a share that is not granted. */
+  /**
+   * To be called before the proxy opens its listeners. Limits of which the store has granted no share then get a share that is not
+   * granted: the store is away, raises no shares because it has lost its data, or the other proxies do not answer.
+   */
   onServing(): void {
     this.#isServing = true;
-    for (const { row, lease } of this.#leases) {
-      if (lease.hasGrant) continue;
-      lease.useUnleasedShare(this.#savedShareOf(lease.name));
-      this.#writeShare(row, lease);
-    }
+    this.#useUnleasedShares();
     if (this.#options.store.connection !== 'ready') this.#setIsolated(true);
   }
 
@@ -283,6 +282,13 @@ export class LeaseClient {
     for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
   }
 
+  #useUnleasedShares(): void {
+    for (const { row, lease } of this.#leases) {
+      lease.useUnleasedShare(this.#savedShareOf(lease.name));
+      this.#writeShare(row, lease);
+    }
+  }
+
   #savedShareOf(name: LeaseName): number | undefined {
     return this.#hasExchanged ? undefined : this.#options.savedShares?.get(leaseKey(name));
   }
@@ -381,10 +387,8 @@ export class LeaseClient {
   #setIsolated(isIsolated: boolean): void {
     if (isIsolated === this.#isIsolated || !this.#isServing) return;
     this.#isIsolated = isIsolated;
-    for (const { row, lease } of this.#leases) {
-      if (isIsolated) lease.useUnleasedShare(this.#savedShareOf(lease.name));
-      this.#writeShare(row, lease);
-    }
+    if (isIsolated) this.#useUnleasedShares();
+    for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
   }
 
   #makeAllDue(): void {

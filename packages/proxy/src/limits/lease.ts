@@ -65,23 +65,18 @@ export class Lease {
     return isRate(this.name.resource) ? maxUnitsPerSecond(this.limit, members) : this.limit;
   }
 
-  /** Whether the store has answered, possibly with a share of 0. */
-  get hasGrant(): boolean {
-    return this.#hasGrant;
-  }
-
   /** Whether the store has granted a share that is not 0, or no share is wanted. */
   get hasGrantedShare(): boolean {
     return this.#hasGrant && this.#share >= Math.min(1, this.#wanted);
   }
 
   /**
-   * Lets clients use a share that the store has not granted, if the share is 0, because otherwise this proxy would refuse all
-   * clients: `savedShare`, the share that an earlier incarnation had, or a tenth of the limit.
+   * If the share is 0 and a share is wanted, lets clients use a share that the store has not granted, because otherwise this proxy
+   * would refuse all clients: `savedShare`, the share that an earlier incarnation had, or a tenth of the limit.
    */
   useUnleasedShare(savedShare: number | undefined): void {
     if (this.#share === 0 && this.#wanted > 0)
-      this.#share = Math.min(this.#leasedUnits, savedShare ?? unleasedShare(this.limit));
+      this.#share = Math.min(this.#leasedUnits, savedShare || unleasedShare(this.limit));
   }
 
   /** Sets what the clients need now. A draining proxy keeps no share for future clients. */

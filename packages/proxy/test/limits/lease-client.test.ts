@@ -199,21 +199,44 @@ test('a proxy that starts uses no share before the others have lowered theirs, a
   }
 });
 
-test('a proxy is settled a second after its start if the others keep the whole limit, and then uses a tenth if the store is away', async () => {
+test('a proxy is settled a second after its start if the others keep the whole limit, and then uses a tenth', async () => {
   await using fleet = await threeProxies();
-  const [a] = fleet.proxies.values();
   // These proxies cannot lower their shares.
   for (const proxy of fleet.proxies.values()) proxy.isDead = true;
   const d = await fleet.add('d', {});
   await fleet.run(990, {});
   assert.equal(d.client.isSettled, false);
   await fleet.run(60, {});
-  assert.deepEqual([d.client.isSettled, d.share], [true, 0]);
-  fleet.store.faults.goAway();
-  await fleet.run(100, {});
-  assert.equal(d.share, LIMIT / 10);
-  assert.ok((a?.share ?? 0) > 0);
-  fleet.store.faults.comeBack();
+  assert.deepEqual([d.client.isSettled, d.share], [true, LIMIT / 10]);
+});
+
+test('a proxy that serves before a share is granted uses a tenth, but nothing of a limit that the clients of others use up', async () => {
+  for (const [open, share] of [
+    [0, 10],
+    [100, 0],
+  ] as const) {
+    await using fleet = await threeProxies();
+    for (const proxy of fleet.proxies.values()) proxy.limits = { connections: 100 };
+    const a = fleet.proxies.get('a') as SimulatedProxy;
+    a.open = open;
+    await fleet.run(3_000, {});
+    // These proxies cannot lower their shares.
+    for (const proxy of fleet.proxies.values()) proxy.isDead = true;
+    const d = await fleet.add('d', { limits: { connections: 100 } });
+    await fleet.run(200, {});
+    d.client.onServing();
+    assert.equal(d.share, share);
+  }
+});
+
+test('proxies that start with a store that has lost its data use a tenth until the store raises shares', async () => {
+  await using fleet = new SimulatedFleet();
+  fleet.store.faults.wipe();
+  const a = await fleet.add('a');
+  await fleet.run(1_100, {});
+  assert.deepEqual([a.client.isSettled, a.share], [true, LIMIT / 10]);
+  await fleet.run(3_000, {});
+  assert.equal(a.share, MAX_IN_SECOND);
 });
 
 test('a proxy that is back within a second of its predecessor’s last call waits until that second has passed', async () => {
@@ -234,8 +257,10 @@ test('a proxy that starts while the store is away uses its saved share, or else 
   fleet.store.faults.goAway();
   const saved = await fleet.add('a', { savedShares: new Map([['tenant.shop:newConnectionsPerSecond', 77]]) });
   const unknown = await fleet.add('b');
+  const none = await fleet.add('c', { savedShares: new Map([['tenant.shop:newConnectionsPerSecond', 0]]) });
   assert.equal(saved.share, 77);
   assert.equal(unknown.share, LIMIT / 10);
+  assert.equal(none.share, LIMIT / 10);
   assert.equal(unknown.client.isSettled, true);
 });
 
