@@ -7,6 +7,7 @@ import {
   maxUnitsPerSecond,
   meanRate,
   type ShareClaim,
+  unleasedShare,
   wantedShare,
 } from '@weir/model';
 import {
@@ -47,8 +48,8 @@ export interface SimulationOptions {
 export interface Absence {
   readonly proxy: number;
   /**
-   * A killed proxy keeps its share for `DEATH_NOTICE_MS`, or until its successor starts. A drained proxy gives back what its clients of
-   * the last second leave, until that second has passed (see `LeaseClient.close`), as if its last connection ended when the drain begins.
+   * A killed proxy keeps its share for `DEATH_NOTICE_MS`. A drained proxy keeps only the units of its last second, and ends after this
+   * second (see `LeaseClient.close`), as if its last connection ended when the drain begins.
    */
   readonly kind: 'killed' | 'drained';
   readonly atSecond: number;
@@ -67,7 +68,7 @@ export interface SimulationResult extends CountedUnits {
 }
 
 const TICK_MS = 50;
-/** The usual time from the death of a proxy until the controller returns its share. */
+/** The usual time from the death of a proxy until the controller, or the next proxy of the node, returns its share. */
 const DEATH_NOTICE_MS = 1_000;
 const DRAIN_MS = 1_000;
 /** A proxy exchanges each lease at least this often. */
@@ -107,6 +108,16 @@ interface Proxy {
   reply: { readonly at: number; readonly rows: readonly Row[]; readonly grants: readonly LeaseGrant[] } | undefined;
 }
 
+/** A proxy that has ended, or is draining. */
+interface EndedProxy {
+  readonly proxy: Proxy;
+  readonly life: number;
+  /** When its shares return. */
+  readonly returnsAt: number;
+  /** Their units of the last second still count. */
+  readonly limiters: readonly { readonly tenant: number; readonly limiter: RateLimiter }[];
+}
+
 /** Runs the simulation. The result depends only on the options. */
 export function simulateFleet(options: SimulationOptions): SimulationResult {
   return new Simulation(options).run();
@@ -123,6 +134,7 @@ class Simulation {
   #leases = 0;
   #violations = 0;
   #longestStartMs = 0;
+  readonly #ended: EndedProxy[] = [];
 
   constructor(options: SimulationOptions) {
     this.#options = options;
@@ -170,33 +182,45 @@ class Simulation {
     };
   }
 
-  /** Ends and starts proxies, and declares ended proxies dead. */
+  /** Ends and starts proxies, and returns the shares of ended proxies. */
   #changeProxies(now: number): void {
     for (const { proxy: id, kind, atSecond, backAtSecond } of this.#options.absences ?? []) {
       const proxy = this.#proxies[id];
       if (proxy === undefined) continue;
-      const endedMs = now - atSecond * 1_000;
-      if (endedMs === 0) proxy.state = kind === 'drained' ? 'draining' : 'ended';
-      const isBack = now === backAtSecond * 1_000;
-      const isReturned = proxy.state !== 'serving' && endedMs === (kind === 'drained' ? DRAIN_MS : DEATH_NOTICE_MS);
-      if (isReturned || isBack) this.#content.members.delete(`${proxy.life}:${proxy.id}`);
-      if (isReturned) proxy.state = 'ended';
-      if (isBack) {
-        Object.assign(proxy, {
-          state: 'starting',
-          life: proxy.life + 1,
-          startedAt: now,
-          sequence: 0,
-          reply: undefined,
-        });
-        for (const row of proxy.rows) Object.assign(row, newRow(row.tenant, row.index, this.#options.limit));
-      }
+      if (now === Math.round(atSecond * 1_000)) this.#end(proxy, kind, now);
+      if (now === Math.round(backAtSecond * 1_000)) this.#startAgain(proxy, now);
+    }
+    for (const { proxy, life, returnsAt } of this.#ended) {
+      if (returnsAt !== now) continue;
+      this.#content.members.delete(`${life}:${proxy.id}`);
+      if (proxy.life === life) proxy.state = 'ended';
     }
   }
 
+  #end(proxy: Proxy, kind: Absence['kind'], now: number): void {
+    proxy.state = kind === 'drained' ? 'draining' : 'ended';
+    const limiters = proxy.rows.map(({ tenant, limiter }) => ({ tenant, limiter }));
+    this.#ended.push({
+      proxy,
+      life: proxy.life,
+      returnsAt: now + (kind === 'drained' ? DRAIN_MS : DEATH_NOTICE_MS),
+      limiters,
+    });
+  }
+
+  #startAgain(proxy: Proxy, now: number): void {
+    Object.assign(proxy, { state: 'starting', life: proxy.life + 1, startedAt: now, sequence: 0, reply: undefined });
+    for (const row of proxy.rows) Object.assign(row, newRow(row.tenant, row.index, this.#options.limit));
+  }
+
+  /** Lets a proxy serve that has its first shares, or has waited for `MAX_START_MS`. */
   #startServing(proxy: Proxy, now: number): void {
     const startMs = now - proxy.startedAt;
-    if (startMs < MAX_START_MS && proxy.rows.some(({ share }) => share < 1)) return;
+    const hasShares = proxy.rows.every(
+      ({ grant, share, wanted }) => grant !== undefined && share >= Math.min(1, wanted),
+    );
+    if (!hasShares && startMs < MAX_START_MS) return;
+    for (const row of proxy.rows) if (row.share === 0 && row.wanted > 0) row.share = unleasedShare(this.#options.limit);
     proxy.state = 'serving';
     if (proxy.startedAt > 0) this.#longestStartMs = Math.max(this.#longestStartMs, startMs);
   }
@@ -274,6 +298,7 @@ class Simulation {
     for (const [index, row] of proxy.reply.rows.entries()) {
       const grant = proxy.reply.grants[index];
       if (grant === undefined) continue;
+      if (grant.others.length !== row.grant?.others.length) row.exchangedAt = Number.NEGATIVE_INFINITY;
       row.grant = grant;
       row.share = grant.share;
       row.limiter.setMeanRate(meanRate({ limit: this.#options.limit, others: grant.others }), now);
@@ -285,10 +310,14 @@ class Simulation {
   #countViolations(now: number): void {
     const { limit, proxiesPerTenant } = this.#options;
     const max = maxUnitsPerSecond(limit, proxiesPerTenant);
-    for (const rows of this.#rowsByTenant) {
+    for (const [tenant, rows] of this.#rowsByTenant.entries()) {
       let sum = 0;
       for (const row of rows)
         if (this.#proxyOf(row)?.state !== 'ended') sum += Math.max(row.share, row.limiter.taken(now));
+      for (const { proxy, life, limiters } of this.#ended) {
+        if (proxy.life === life && proxy.state !== 'ended') continue;
+        for (const ended of limiters) if (ended.tenant === tenant) sum += ended.limiter.taken(now);
+      }
       this.#violations += sum > max ? 1 : 0;
     }
   }

@@ -8,7 +8,7 @@ const REACHED_PART = 0.95;
 /** Units are counted for these tenants only, to bound the memory. */
 const MAX_MEASURED_TENANTS = 100;
 
-/** What a tenant's proxies have admitted, of the worst tenant. */
+/** How the admitted units compare with the limit. */
 export interface CountedUnits {
   /** Of the worst tenant's worst 10 seconds: the admitted units, divided by the smaller of the offered units and the limit, minus 1. */
   readonly worstError: number;
@@ -41,8 +41,8 @@ export class UnitCounts {
   }
 
   add(tenant: number, nowMs: number, units: { readonly admitted: number; readonly offered: number }): void {
-    add(this.#admitted[tenant], nowMs, units.admitted);
-    add(this.#offered[tenant], nowMs, units.offered);
+    addToStep(this.#admitted[tenant], nowMs, units.admitted);
+    addToStep(this.#offered[tenant], nowMs, units.offered);
   }
 
   measure({ limit, seconds, moves = [] }: MeasuredLimit): CountedUnits {
@@ -78,7 +78,7 @@ export class UnitCounts {
 }
 
 /** Adds units to the step at `nowMs`. Does nothing for a tenant that is not measured. */
-function add(counts: Uint32Array | undefined, nowMs: number, units: number): void {
+function addToStep(counts: Uint32Array | undefined, nowMs: number, units: number): void {
   const step = nowMs / STEP_MS;
   if (counts !== undefined) counts[step] = (counts[step] ?? 0) + units;
 }

@@ -6,12 +6,19 @@ import { type Clock, isLoopback, type Logger, Loop } from '@weir/runtime';
 import type { Incarnation, LeaseMember, LeaseStore } from '@weir/store';
 import { logLoopFailure } from '../controller/reconcile-loop.ts';
 
-const CHECK_INTERVAL_MS = 250;
+const CHECK_INTERVAL_MS = 100;
 const RETRY_MS = [1_000, 5_000] as const;
 /** The maximum age of the heartbeats. With older heartbeats the reaper checks nothing, because this controller may have lost leadership. */
 const MAX_HEARTBEATS_AGE_MS = 3_000;
-/** How long a member must be silent before the reaper probes the member. A live proxy usually calls the store every 0.5 s. */
-const MIN_SILENCE_MS = 700;
+/**
+ * How long a member must be silent before the reaper probes the member. A live proxy usually calls the store every 0.5 s. The
+ * clients that a proxy has admitted count for a rate for a second.
+ */
+const MIN_SILENCE_MS = 1_000;
+/** How long a member must be silent before the reaper prolongs its shares. The shares expire after `MAX_LEASE_SILENCE_MS`, 60 s. */
+const MIN_KEPT_SILENCE_MS = 30_000;
+/** How long the reaper does not probe a silent member that has accepted a connection. */
+const ACCEPTED_PAUSE_MS = 1_000;
 const PROBE_TIMEOUT_MS = 300;
 /** The addresses that stand for all interfaces. The controller cannot connect to a proxy at such an address. */
 const ANY_ADDRESSES: readonly string[] = ['0.0.0.0', '::'];
@@ -34,6 +41,8 @@ interface AdminServer {
   readonly address: AdminAddress;
   /** Whether the server has ever accepted a connection of this controller. Undefined before the first probe. */
   hasAccepted: boolean | undefined;
+  /** In milliseconds of the monotonic clock. */
+  acceptedAt: number;
 }
 
 /**
@@ -92,7 +101,7 @@ export class LeaseReaper {
     if (admin === undefined || ANY_ADDRESSES.includes(admin.host) || isLoopback(admin.host))
       this.#adminServers.delete(key);
     else if (admin.host !== known?.host || admin.port !== known.port)
-      this.#adminServers.set(key, { address: admin, hasAccepted: undefined });
+      this.#adminServers.set(key, { address: admin, hasAccepted: undefined, acceptedAt: Number.NEGATIVE_INFINITY });
   }
 
   async #reap(): Promise<void> {
@@ -103,20 +112,21 @@ export class LeaseReaper {
   }
 
   async #check(member: LeaseMember): Promise<void> {
-    const { leases, log } = this.#options;
-    const { node, life } = member;
+    const { leases, log, clock } = this.#options;
+    const { node, life, silentMs } = member;
     const server = this.#adminServers.get(keyOf(member));
     const alive = this.#aliveByNode.get(node) ?? [];
     if (server === undefined || alive.some((incarnation) => incarnation.life !== life)) return;
-    if (member.silentMs < MIN_SILENCE_MS) {
+    if (silentMs < MIN_SILENCE_MS) {
       if (server.hasAccepted === undefined) await this.#probe(server);
       return;
     }
+    if (clock.monotonic() - server.acceptedAt < ACCEPTED_PAUSE_MS) return;
     const hasHeartbeat = alive.length > 0;
     let answer = await this.#probe(server);
     // Probes again, because a packet may have been lost. A member with a heartbeat is probed again in the next run.
     if (answer === 'none' && !hasHeartbeat) answer = await this.#probe(server);
-    if (answer === 'accepted') return leases.keep(node, life);
+    if (answer === 'accepted') return silentMs < MIN_KEPT_SILENCE_MS ? undefined : leases.keep(node, life);
     const isProof = answer === 'refused' && server.hasAccepted === true;
     if ((hasHeartbeat && !isProof) || !(await this.#isStillSilent(member))) return;
     log.info({ node, life }, 'a proxy has ended; other proxies may use its shares of limits');
@@ -124,9 +134,10 @@ export class LeaseReaper {
   }
 
   async #probe(server: AdminServer): Promise<ProbeAnswer> {
-    const { probe = probeAddress } = this.#options;
+    const { probe = probeAddress, clock } = this.#options;
     const answer = await probe(server.address);
     server.hasAccepted = server.hasAccepted === true || answer === 'accepted';
+    if (answer === 'accepted') server.acceptedAt = clock.monotonic();
     return answer;
   }
 

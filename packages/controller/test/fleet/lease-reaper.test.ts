@@ -95,14 +95,15 @@ test('releases a silent member whose host refuses connections, although the memb
   assert.deepEqual(await scenario.members(), ['b/1']);
 });
 
-test('keeps a silent member whose admin server accepts connections', async () => {
+test('keeps a silent member whose admin server accepts connections, before its shares expire', async () => {
   await using scenario = await startScenario('a/1', 'b/1');
   await acceptOnce(scenario);
-  await silence(scenario, heartbeat('a', 1), heartbeat('b', 1, null));
-  assert.deepEqual(scenario.kept, ['a/1']);
-  await silence(scenario, heartbeat('b', 1, null));
+  for (let round = 0; round < 23; round += 1) await silence(scenario, heartbeat('a', 1), heartbeat('b', 1, null));
+  assert.deepEqual(scenario.kept, []);
+  for (let round = 0; round < 32; round += 1) await silence(scenario, heartbeat('b', 1, null));
   assert.deepEqual(scenario.kept, ['a/1', 'a/1']);
   assert.deepEqual(await scenario.members(), ['a/1', 'b/1']);
+  assert.ok(scenario.probed.length <= 70, 'probes once per second');
 });
 
 for (const [name, accepts, answer] of [

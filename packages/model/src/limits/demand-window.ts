@@ -1,6 +1,6 @@
 /** How far back a demand is measured. */
 const WINDOW_MS = 1_000;
-/** If a count differs from its mean by more standard deviations than this, the demand has changed. Chance exceeds this 3 times in 10,000. */
+/** If a count differs from its mean by more standard deviations than this, the demand has changed. Random arrivals exceed this in 3 of 10,000 measurements. */
 const MAX_DEVIATIONS = 3.6;
 /** The spans whose rates are compared with the mean. A large change shows in the shortest span, a small change only in the longest. */
 const CHANGE_SPANS_MS = [50, 100, 200, 400] as const;

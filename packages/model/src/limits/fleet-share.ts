@@ -113,8 +113,8 @@ export function exchangeIntervalMs(lease: LeaseState): number {
 }
 
 /**
- * Whether a member has its wanted share and uses no more. Differences of at most `tolerance`, a part of the limit, do not count, except
- * that a member without any share refuses all clients.
+ * Whether a member has its wanted share and uses no more. Differences of at most `tolerance`, a part of the limit, do not
+ * count. A member that wants a share and has none is not settled, because it refuses all clients.
  */
 function isSettled({ limit, share, wanted, held }: LeaseState, tolerance: number): boolean {
   if (share === 0 && wanted > 0) return false;

@@ -16,8 +16,6 @@ const MIN_GAP_MS = 20;
 const RATE_WINDOW_MS = 1_000;
 /** How many owners are measured in one turn of the event loop. Measuring them takes about a millisecond. */
 const OWNERS_PER_TURN = 100;
-/** How often the client looks for new limits while a large table is being applied. */
-const FIND_INTERVAL_MS = 1_000;
 /** The client waits 20 times as long as a tick's work took, so that the client works at most a 20th of the time. */
 const WORK_TIME_FACTOR = 20;
 /** The client waits twice as long as the store took to answer, so that a slow store gets fewer calls. */
@@ -55,10 +53,8 @@ export interface LeaseClientOptions {
   /** Returns the number of this incarnation; undefined while it has none. */
   readonly incarnation: () => number | undefined;
   readonly isDraining: () => boolean;
-  /** Whether another proxy of this node serves clients. */
-  readonly isOtherProxyServing: () => boolean;
-  /** Called when `isSettled` becomes true. */
-  readonly onSettled: () => void;
+  /** Called when `hasFirstShares` becomes true. */
+  readonly onFirstShares: () => void;
 }
 
 export class LeaseClient {
@@ -67,18 +63,17 @@ export class LeaseClient {
   readonly #leases = new OwnLeases();
   /** Runs from the first lease on. */
   #startTimer: Timer | undefined;
-  #hasStartEnded = false;
+  #hasStartTimedOut = false;
   #life: number | undefined;
   #sequence = 0;
   #savedShares: SavedShares | undefined;
   /** Whether shares were exchanged, so that the shares of the last incarnation are out of date. */
   #hasExchanged = false;
-  #foundAt = Number.NEGATIVE_INFINITY;
   #calledAt = Number.NEGATIVE_INFINITY;
   /** When to look again for earlier incarnations of the node whose shares must be released. */
   #releaseAt = Number.POSITIVE_INFINITY;
-  /** Whether the proxy may have clients. A proxy that starts needs no share before, so it takes no share that others may hold. */
-  #isServing = false;
+  /** False until the listeners open. Until then, the proxy uses only granted shares. */
+  #mayHaveClients = false;
   #nextTickAt = Number.NEGATIVE_INFINITY;
   #raisesFrom = Number.NEGATIVE_INFINITY;
   /** Whether the last exchange failed. While the store cannot raise shares again, shares are not lowered. */
@@ -86,7 +81,7 @@ export class LeaseClient {
   #isForbidden = false;
   /** Whether the store is unreachable or the last exchange failed. */
   #isIsolated = false;
-  #wasSettled = true;
+  #hadFirstShares = true;
 
   constructor(options: LeaseClientOptions) {
     this.#options = options;
@@ -127,25 +122,36 @@ export class LeaseClient {
   }
 
   /** Whether the store has granted a share of each limit, or is not expected to grant all shares soon. */
-  get isSettled(): boolean {
+  get hasFirstShares(): boolean {
     const { store } = this.#options;
     return (
       this.#isForbidden ||
       store.connection === 'away' ||
       store.connection === 'closed' ||
-      this.#hasStartEnded ||
+      this.#hasStartTimedOut ||
       [...this.#leases].every(({ lease }) => lease.hasGrantedShare)
     );
   }
 
   /**
-   * To be called before the proxy opens its listeners. Limits of which the store has granted no share then get a share that is not
-   * granted: the store is away, raises no shares because it has lost its data, or the other proxies do not answer.
+   * To be called before the listeners open. Uses the saved share, or a tenth, of each limit of which the store has granted no
+   * share. In this case the store is away or raises no shares after a loss of its data, or the other proxies do not answer.
    */
-  onServing(): void {
-    this.#isServing = true;
-    this.#useUnleasedShares();
+  beforeListenersOpen(): void {
+    this.#mayHaveClients = true;
+    for (const { row, lease } of this.#leases) {
+      lease.useUnleasedShare(this.#savedShareOf(lease.name));
+      this.#writeShare(row, lease);
+    }
     if (this.#options.store.connection !== 'ready') this.#setIsolated(true);
+  }
+
+  /**
+   * To be called when this proxy alone serves the node. Releases the shares of earlier incarnations, because an incarnation that was
+   * killed did not release them.
+   */
+  releaseEarlier(): void {
+    this.#releaseAt = Number.NEGATIVE_INFINITY;
   }
 
   /** The number of leases that are due for an exchange. Grows to all leases while the store is unreachable. */
@@ -179,16 +185,16 @@ export class LeaseClient {
   }
 
   /**
-   * Gives all shares back and ends the exchanges. To be called when no connection is open any more. Takes up to a second, in
-   * which each exchange gives back what the clients of the last second have left.
+   * Gives all shares back and ends the exchanges. To be called when no connection is open any more. Takes up to a second.
+   * Meanwhile, each exchange gives back the units that no longer count for the second.
    */
   async close(): Promise<void> {
     const { store, node, clock } = this.#options;
-    this.#startTimer?.cancel();
     const endsBy = clock.monotonic() + RATE_WINDOW_MS;
     while (this.#life !== undefined && this.#hasAdmittedInSecond && clock.monotonic() < endsBy)
       await wait(clock, TICK_MS);
     await this.#loop.close();
+    this.#startTimer?.cancel();
     if (this.#life === undefined) return;
     // If the release fails, the store takes the shares back after a while.
     await store.leases.release(node, this.#life).catch(() => undefined);
@@ -208,30 +214,26 @@ export class LeaseClient {
       if (store.connection !== 'ready') this.#setIsolated(true);
       else if (life !== undefined) await this.#exchangeAs(life);
     } finally {
-      this.#reportSettled();
+      this.#reportFirstShares();
     }
   }
 
-  #endStart(): void {
-    this.#hasStartEnded = true;
-    this.#reportSettled();
+  #timeOutStart(): void {
+    this.#hasStartTimedOut = true;
+    this.#reportFirstShares();
   }
 
-  #reportSettled(): void {
-    const { isSettled } = this;
-    if (isSettled && !this.#wasSettled) this.#options.onSettled();
-    this.#wasSettled = isSettled;
+  #reportFirstShares(): void {
+    const { hasFirstShares } = this;
+    if (hasFirstShares && !this.#hadFirstShares) this.#options.onFirstShares();
+    this.#hadFirstShares = hasFirstShares;
   }
 
   async #exchangeAs(life: number): Promise<void> {
-    const { clock, store, node, isOtherProxyServing } = this.#options;
+    const { clock, store, node } = this.#options;
     const startedAt = clock.monotonic();
     const previousLife = this.#life;
-    if (life !== previousLife) {
-      this.#beginLife(life);
-      if (previousLife !== undefined || !isOtherProxyServing()) this.#releaseAt = startedAt;
-    }
-    if (startedAt - this.#foundAt >= FIND_INTERVAL_MS) this.#findLeases();
+    if (life !== previousLife) this.#beginLife(life);
     const due = await this.#measure();
     const workMs = clock.monotonic() - startedAt;
     // The last call began some time after the start of its run.
@@ -271,22 +273,14 @@ export class LeaseClient {
   /** Creates and removes leases as limits are set and removed, and writes all shares into the limiter state. */
   #findLeases(): void {
     const { limits, clock } = this.#options;
-    this.#foundAt = clock.monotonic();
     this.#leases.update(limits.leased(), (name, limit) => {
-      this.#startTimer ??= clock.setTimeout(() => this.#endStart(), MAX_START_MS);
-      this.#wasSettled = false;
+      this.#startTimer ??= clock.setTimeout(() => this.#timeOutStart(), MAX_START_MS);
+      this.#hadFirstShares = false;
       const lease = new Lease(name, limit);
-      if (this.#isServing) lease.useUnleasedShare(this.#savedShareOf(name));
+      if (this.#mayHaveClients) lease.useUnleasedShare(this.#savedShareOf(name));
       return lease;
     });
     for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
-  }
-
-  #useUnleasedShares(): void {
-    for (const { row, lease } of this.#leases) {
-      lease.useUnleasedShare(this.#savedShareOf(lease.name));
-      this.#writeShare(row, lease);
-    }
   }
 
   #savedShareOf(name: LeaseName): number | undefined {
@@ -358,18 +352,19 @@ export class LeaseClient {
   }
 
   /**
-   * Releases the shares of earlier incarnations of this node, because an incarnation that was killed did not release
-   * them. The clients of an incarnation that has called the store in the last second still count. An incarnation that drains calls
-   * the store at least every second.
+   * Releases the shares of the earlier incarnations of this node that have not called the store for a second. The clients of the
+   * other earlier incarnations may still count. An incarnation that drains usually calls the store every 0.5 s. If it is released
+   * nevertheless, it registers again with its next exchange.
    */
   async #releaseEarlierLives(life: number): Promise<void> {
     const { store, node, clock } = this.#options;
     const earlier = (await store.leases.members()).filter((member) => member.node === node && member.life < life);
-    this.#releaseAt = Number.POSITIVE_INFINITY;
+    let releaseAt = Number.POSITIVE_INFINITY;
     for (const { life: earlierLife, silentMs } of earlier) {
       const waitMs = RATE_WINDOW_MS - silentMs;
       if (waitMs <= 0) await store.leases.release(node, earlierLife);
-      else this.#releaseAt = Math.min(this.#releaseAt, clock.monotonic() + Math.max(MIN_RELEASE_GAP_MS, waitMs));
+      else releaseAt = Math.min(releaseAt, clock.monotonic() + Math.max(MIN_RELEASE_GAP_MS, waitMs));
+      this.#releaseAt = releaseAt;
     }
   }
 
@@ -385,9 +380,8 @@ export class LeaseClient {
 
   /** Does nothing before the proxy serves, because its clients use no shares yet. */
   #setIsolated(isIsolated: boolean): void {
-    if (isIsolated === this.#isIsolated || !this.#isServing) return;
+    if (isIsolated === this.#isIsolated || !this.#mayHaveClients) return;
     this.#isIsolated = isIsolated;
-    if (isIsolated) this.#useUnleasedShares();
     for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
   }
 

@@ -39,6 +39,8 @@ export class Lease {
   #wanted: number;
   #used = 0;
   #hasGrant = false;
+  /** Whether `useUnleasedShare` has set a share since the last request. */
+  #isUnreported = false;
   #lastHeld = 0;
   #exchangedAt = Number.NEGATIVE_INFINITY;
 
@@ -65,18 +67,19 @@ export class Lease {
     return isRate(this.name.resource) ? maxUnitsPerSecond(this.limit, members) : this.limit;
   }
 
-  /** Whether the store has granted a share that is not 0, or no share is wanted. */
+  /** Whether the store has granted at least one unit, or has answered and no share is wanted. */
   get hasGrantedShare(): boolean {
     return this.#hasGrant && this.#share >= Math.min(1, this.#wanted);
   }
 
   /**
-   * If the share is 0 and a share is wanted, lets clients use a share that the store has not granted, because otherwise this proxy
-   * would refuse all clients: `savedShare`, the share that an earlier incarnation had, or a tenth of the limit.
+   * If the share is 0 although a share is wanted, uses `savedShare`, the share that an earlier incarnation had, or otherwise a tenth of
+   * the limit. With a share of 0, this proxy would refuse all clients.
    */
   useUnleasedShare(savedShare: number | undefined): void {
-    if (this.#share === 0 && this.#wanted > 0)
-      this.#share = Math.min(this.#leasedUnits, savedShare || unleasedShare(this.limit));
+    if (this.#share > 0 || this.#wanted === 0) return;
+    this.#share = Math.min(this.#leasedUnits, savedShare || unleasedShare(this.limit));
+    this.#isUnreported = true;
   }
 
   /** Sets what the clients need now. A draining proxy keeps no share for future clients. */
@@ -114,6 +117,7 @@ export class Lease {
   request({ now, mayLower, applyShare }: RequestOptions): LeaseRequest {
     this.#exchangedAt = now;
     this.#reportedDemand = this.#claim.demand;
+    this.#isUnreported = false;
     if (!mayLower) this.#wanted = Math.max(this.#wanted, this.#share);
     if (this.#wanted < this.#share) {
       this.#share = this.#wanted;
@@ -124,7 +128,10 @@ export class Lease {
   }
 
   apply({ share, others, rank }: LeaseGrant): void {
-    this.#share = share;
+    // The store does not know a share that was not granted before the next request reports it.
+    this.#share = this.#isUnreported ? Math.max(share, this.#share) : share;
+    // A member that has joined waits until the other members have lowered their shares.
+    if (others.length !== this.#others.others.length) this.makeDue();
     this.#others = { others, rank };
     this.#hasGrant = true;
   }

@@ -63,7 +63,7 @@ export interface ComponentsOptions {
   /** Resolves when the first table is in effect. Rejects if the proxy closes first. */
   readonly ready: Promise<void>;
   readonly isDraining: () => boolean;
-  /** Called when the applied table, a listener, a worker or the health of an endpoint has changed. */
+  /** Called when the table, the suspensions, the shares of limits, a listener, a worker or the health of an endpoint has changed. */
   readonly onStateChange: () => void;
 }
 
@@ -187,7 +187,10 @@ export function createComponents(
     listeners,
     actions: new TakeoverActions({ listeners, table, pool, store, onCede: () => admin?.release() }),
     tableReadyToServe,
-    onNodeAcquired: () => admin?.acquire(),
+    onNodeAcquired() {
+      admin?.acquire();
+      leases.releaseEarlier();
+    },
   });
 
   // Usage, state on the disk, and the status of the proxy.
@@ -214,8 +217,7 @@ export function createComponents(
     savedShares: state?.shares,
     incarnation: () => flusher.incarnation,
     isDraining: () => isDraining() || takeover.hasHandedOver,
-    isOtherProxyServing: () => takeover.isOtherProxyServing,
-    onSettled: onStateChange,
+    onFirstShares: onStateChange,
   });
   const stateSaver =
     state &&

@@ -94,6 +94,7 @@ export class Supervisor {
     this.#follow().catch((error) => this.#failed.reject(error));
     this.#removeConnectionListener = this.#settings.store.onConnectionChange((state) => {
       if (state !== 'ready') return;
+      this.#isStoreAway = false;
       flusher.resendAll();
       this.#flushLoop.trigger();
       heartbeatLoop.trigger();
@@ -205,7 +206,7 @@ export class Supervisor {
   #onStateChange(): void {
     const { table, listeners, leases, heartbeatLoop, takeover } = this.components;
     if (!listeners.hasStarted && this.#mayOpenListeners) {
-      leases.onServing();
+      leases.beforeListenersOpen();
       listeners.start();
     }
     const isSettled = table.applied !== null && listeners.isSettled;
@@ -219,12 +220,14 @@ export class Supervisor {
   }
 
   /**
-   * Whether clients would be served as the store says. Without the suspensions of the store, a suspended tenant would be served for a
-   * moment. Without shares of the limits, this proxy would refuse clients, or the proxies together would exceed a limit.
+   * Whether the table, the suspensions and the shares of limits suffice to serve clients. Without the suspensions of the store, a
+   * suspended tenant would be served for a moment. Without shares, this proxy would refuse clients, or the proxies together would
+   * exceed a limit.
    */
   get #mayOpenListeners(): boolean {
     const { suspensions, table, leases } = this.components;
-    return (suspensions.known !== undefined || this.#isStoreAway) && table.hasTable && leases.isSettled;
+    if (this.#isDraining) return false;
+    return (suspensions.known !== undefined || this.#isStoreAway) && table.hasTable && leases.hasFirstShares;
   }
 
   /**

@@ -1,7 +1,7 @@
 // Tests the lease client with the proxies and clients of `simulated-fleet.ts`.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { StoreError } from '@weir/store';
+import { type LeaseExchange, StoreError } from '@weir/store';
 import {
   LIMIT,
   MAX_IN_SECOND,
@@ -33,7 +33,7 @@ test('a proxy that is alone has the whole limit and a tenth more in a second aft
   await using fleet = new SimulatedFleet();
   const a = await fleet.add('a');
   assert.equal(a.share, MAX_IN_SECOND);
-  assert.equal(a.client.isSettled, true);
+  assert.equal(a.client.hasFirstShares, true);
 });
 
 for (const [name, load] of [
@@ -112,7 +112,7 @@ test('a proxy without clients gives its share back at once', async () => {
 test('a proxy that drains keeps only what its clients use', async () => {
   await using fleet = await threeProxies();
   const [a, b] = [fleet.proxies.get('a') as SimulatedProxy, fleet.proxies.get('b') as SimulatedProxy];
-  for (const proxy of fleet.proxies.values()) proxy.limits = { connections: LIMIT };
+  for (const proxy of fleet.proxies.values()) proxy.setLimits({ connections: LIMIT });
   b.open = 40;
   await fleet.run(3_000, {});
   b.isDraining = true;
@@ -188,11 +188,11 @@ test('a proxy that starts uses no share before the others have lowered theirs, a
     const d = await fleet.add('d', { savedShares });
     let waitedMs = 0;
     for (; d.share === 0; waitedMs += 10) {
-      assert.equal(d.client.isSettled, false);
+      assert.equal(d.client.hasFirstShares, false);
       await fleet.run(10, load);
     }
     assert.ok(waitedMs < 800, `${waitedMs} ms`);
-    assert.equal(d.client.isSettled, true);
+    assert.equal(d.client.hasFirstShares, true);
     await fleet.run(2_000, { ...load, d: 500 });
     assert.ok(d.share >= 0.2 * LIMIT, `${d.share}`);
     assert.ok(fleet.highestSum <= MAX_IN_SECOND, `${fleet.highestSum}`);
@@ -205,9 +205,9 @@ test('a proxy is settled a second after its start if the others keep the whole l
   for (const proxy of fleet.proxies.values()) proxy.isDead = true;
   const d = await fleet.add('d', {});
   await fleet.run(990, {});
-  assert.equal(d.client.isSettled, false);
+  assert.equal(d.client.hasFirstShares, false);
   await fleet.run(60, {});
-  assert.deepEqual([d.client.isSettled, d.share], [true, LIMIT / 10]);
+  assert.deepEqual([d.client.hasFirstShares, d.share], [true, LIMIT / 10]);
 });
 
 test('a proxy that serves before a share is granted uses a tenth, but nothing of a limit that the clients of others use up', async () => {
@@ -216,7 +216,7 @@ test('a proxy that serves before a share is granted uses a tenth, but nothing of
     [100, 0],
   ] as const) {
     await using fleet = await threeProxies();
-    for (const proxy of fleet.proxies.values()) proxy.limits = { connections: 100 };
+    for (const proxy of fleet.proxies.values()) proxy.setLimits({ connections: 100 });
     const a = fleet.proxies.get('a') as SimulatedProxy;
     a.open = open;
     await fleet.run(3_000, {});
@@ -224,9 +224,50 @@ test('a proxy that serves before a share is granted uses a tenth, but nothing of
     for (const proxy of fleet.proxies.values()) proxy.isDead = true;
     const d = await fleet.add('d', { limits: { connections: 100 } });
     await fleet.run(200, {});
-    d.client.onServing();
+    d.client.beforeListenersOpen();
     assert.equal(d.share, share);
   }
+});
+
+test('a proxy keeps the share that it has taken while the store did not answer, also if the late answer grants none', async () => {
+  await using fleet = new SimulatedFleet();
+  const { leases } = fleet.store;
+  fleet.store.faults.wipe();
+  const answer = Promise.withResolvers<void>();
+  const slow = new Proxy(leases, {
+    get(target, name) {
+      if (name === 'exchange')
+        return async (exchange: LeaseExchange) => {
+          const grants = target.exchange(exchange);
+          if (exchange.sequence === 1) await answer.promise;
+          return grants;
+        };
+      const value = target[name as keyof typeof target];
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const a = await fleet.add('a', { store: { leases: slow, connection: 'ready' } });
+  await fleet.run(1_100, {});
+  assert.equal(a.share, LIMIT / 10);
+  answer.resolve();
+  await fleet.run(100, {});
+  assert.equal(a.share, LIMIT / 10);
+});
+
+test('a proxy that serves the node alone after a takeover releases the earlier incarnation that was killed', async () => {
+  await using fleet = await threeProxies();
+  await fleet.run(3_000, {});
+  const killed = fleet.proxies.get('b') as SimulatedProxy;
+  killed.isDead = true;
+  const successor = await fleet.add('b', { life: 2, releasesEarlier: false });
+  await fleet.run(3_000, {});
+  const names = async (): Promise<string[]> =>
+    (await fleet.store.leases.members()).map(({ node, life }) => `${node} ${life}`).sort();
+  assert.deepEqual(await names(), ['a 1', 'b 1', 'b 2', 'c 1']);
+  successor.client.releaseEarlier();
+  await fleet.run(600, {});
+  assert.deepEqual(await names(), ['a 1', 'b 2', 'c 1']);
+  await fleet.close(killed.client);
 });
 
 test('proxies that start with a store that has lost its data use a tenth until the store raises shares', async () => {
@@ -234,7 +275,7 @@ test('proxies that start with a store that has lost its data use a tenth until t
   fleet.store.faults.wipe();
   const a = await fleet.add('a');
   await fleet.run(1_100, {});
-  assert.deepEqual([a.client.isSettled, a.share], [true, LIMIT / 10]);
+  assert.deepEqual([a.client.hasFirstShares, a.share], [true, LIMIT / 10]);
   await fleet.run(3_000, {});
   assert.equal(a.share, MAX_IN_SECOND);
 });
@@ -261,7 +302,7 @@ test('a proxy that starts while the store is away uses its saved share, or else 
   assert.equal(saved.share, 77);
   assert.equal(unknown.share, LIMIT / 10);
   assert.equal(none.share, LIMIT / 10);
-  assert.equal(unknown.client.isSettled, true);
+  assert.equal(unknown.client.hasFirstShares, true);
 });
 
 test('a proxy whose calls fail does not lower its share', async () => {
@@ -316,12 +357,10 @@ test('a limit that is removed gives its lease back, and a new limit starts with 
   await using fleet = await threeProxies();
   const a = fleet.proxies.get('a') as SimulatedProxy;
   await fleet.run(3_000, { a: 500 });
-  a.limits = {};
-  a.client.onLimitsChanged();
+  a.setLimits({});
   await fleet.run(3_000, {});
   const [b, c] = [fleet.proxies.get('b') as SimulatedProxy, fleet.proxies.get('c') as SimulatedProxy];
   assert.equal(b.share + c.share, MAX_IN_SECOND);
-  a.limits = { newConnectionsPerSecond: LIMIT };
-  a.client.onLimitsChanged();
+  a.setLimits({ newConnectionsPerSecond: LIMIT });
   assert.equal(a.share, LIMIT / 10);
 });

@@ -72,8 +72,7 @@ export class ListenerReconciler {
   }
 
   /**
-   * Opens the listeners. To be called only after the suspensions are known. Otherwise a suspended Service would be
-   * served for a moment at each start.
+   * Opens the listeners. To be called once the supervisor may open them (`#mayOpenListeners`).
    */
   start(): void {
     if (this.#hasStarted) return;
