@@ -51,7 +51,8 @@ const NO_OPS: Readonly<Record<string, string>> = {
     start() {},
     onLimitsChanged() {},
     onStoreReady() {},
-    get isSettled() { return true; },
+    beforeListenersOpen() {},
+    get hasFirstShares() { return true; },
   });`,
 };
 
