@@ -43,6 +43,12 @@ export const MAX_LEASES_PER_EXCHANGE = 200;
 export const LEASE_REGISTRATION_MS = 3_000;
 /** If no member has called for this time, the store itself was away, and the silence of a member says nothing about the member. */
 export const MAX_LEASE_GAP_MS = 5_000;
+/**
+ * After this time without an exchange of a member, the other members assume that the member uses all that it holds. A live member that
+ * reaches the store exchanges more often, unless the store is very slow.
+ */
+export const MAX_LEASE_REPORT_AGE_MS = 2_000;
+
 /** A member that the store has not heard from for this time loses its shares. Time in which the store was away does not count. */
 export const MAX_LEASE_SILENCE_MS = 60_000;
 

@@ -12,6 +12,8 @@ import type { TableLimits } from './table-limits.ts';
 const TICK_MS = 50;
 const MAX_TICK_MS = 1_000;
 const MIN_GAP_MS = 20;
+/** After this time without an answer of the store, the reports of the other proxies are out of date. */
+const MAX_ANSWER_MS = 1_000;
 /** The time over which a rate is limited. */
 const RATE_WINDOW_MS = 1_000;
 /** How many owners are measured in one turn of the event loop. Measuring them takes about a millisecond. */
@@ -331,14 +333,16 @@ export class LeaseClient {
         }),
       );
       this.#calledAt = now;
+      const isolation = clock.setTimeout(() => this.#setIsolated(true), MAX_ANSWER_MS);
       this.#sequence += 1;
-      const grants = await store.leases.exchange({
+      const answer = store.leases.exchange({
         node,
         life,
         sequence: this.#sequence,
         mayRaise: now >= this.#raisesFrom,
         requests: [...requests, ...returned.map(([, name]) => requestToReturn(name))],
       });
+      const grants = await answer.finally(() => isolation.cancel());
       for (const [index, { lease, row }] of part.entries()) {
         const grant = grants[index];
         // The limits may have changed while the client waited for the store.

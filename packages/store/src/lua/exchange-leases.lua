@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Records what a member (an incarnation of a proxy) holds and needs of fleet-wide limits, and grants what the other members do not hold.
 -- KEYS: lease-open, lease-members, then the leases
--- ARGV: member; sequence of the exchange; 1 if shares may be raised, else 0; registration, maximum gap and maximum silence in ms; then
---       per lease: limit, held, wanted, and the claim as '<demand> <weight> <floor> <used>'
+-- ARGV: member; sequence of the exchange; 1 if shares may be raised, else 0; registration, maximum gap, maximum silence and the
+--       silence after which reports are out of date, in ms; then per lease: limit, held, wanted, and the claim as '<demand> <weight> <floor> <used>'
 -- Result: per lease '<share> <rank>', then ';<claim>' for each other member; an empty list if a later exchange was processed. Another
 --         version may write a claim with fewer or more numbers.
 local member, sequence = ARGV[1], tonumber(ARGV[2])
@@ -24,6 +24,7 @@ local silence = tonumber(ARGV[6])
 local mayExpire = now - opened >= silence
 
 local isMember = {}
+local isSilent = {}
 -- Reports whether a member is neither released nor silent for too long. After the clock was set back, the silence begins anew, because a
 -- member that has ended would otherwise keep its shares for as long as the clock was ahead.
 local function check(name)
@@ -36,7 +37,17 @@ local function check(name)
     entry = false
   end
   isMember[name] = entry and true or false
+  isSilent[name] = entry and silentFor >= tonumber(ARGV[7])
   return isMember[name]
+end
+
+-- Returns the claim of a silent member: the member may be using all that it holds, because its reports do not arrive.
+local function fullUse(otherHeld, value)
+  local demand, weight, floor = string.match(value, '^%S+ (%S+) (%S+) (%S+)')
+  if (tonumber(demand) or 0) < tonumber(otherHeld) then
+    demand = otherHeld
+  end
+  return demand .. ' ' .. weight .. ' ' .. floor .. ' ' .. otherHeld
 end
 
 -- Most leases are idle. Their values are not written again, and their expiry is extended in the first minute of each hour only, because
@@ -44,7 +55,7 @@ end
 local isExpiryDue = now % 3600000 < 60000
 local results = {}
 for key = 3, #KEYS do
-  local arg = 4 * key - 5
+  local arg = 4 * key - 4
   local free, held, wanted = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
   local fields = redis.call('HGETALL', KEYS[key])
   local result = { '' }
@@ -55,8 +66,9 @@ for key = 3, #KEYS do
       rank, stored = #result - 1, value
     elseif isMember[name] or (isMember[name] == nil and check(name)) then
       local space = string.find(value, ' ', 1, true)
-      free = free - tonumber(string.sub(value, 1, space))
-      result[#result + 1] = string.sub(value, space + 1)
+      local otherHeld = string.sub(value, 1, space - 1)
+      free = free - tonumber(otherHeld)
+      result[#result + 1] = isSilent[name] and fullUse(otherHeld, value) or string.sub(value, space + 1)
     else
       redis.call('HDEL', KEYS[key], name)
     end

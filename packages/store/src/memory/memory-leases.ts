@@ -10,7 +10,7 @@ import type {
   LeaseRequest,
   LeaseStore,
 } from '../contract.ts';
-import { LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS } from '../limits.ts';
+import { LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_REPORT_AGE_MS, MAX_LEASE_SILENCE_MS } from '../limits.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 
 export interface LeaseContent {
@@ -112,13 +112,13 @@ export function exchangeLeases(content: LeaseContent, exchange: LeaseExchange, n
     else if (openMs >= MAX_LEASE_SILENCE_MS && silentFor >= MAX_LEASE_SILENCE_MS) content.members.delete(key);
   }
   const isRaisable = mayRaise && openMs >= LEASE_REGISTRATION_MS;
-  return requests.map((request) => exchangeLease(content, request, { own, mayRaise: isRaisable }));
+  return requests.map((request) => exchangeLease(content, request, { own, mayRaise: isRaisable, now }));
 }
 
 function exchangeLease(
   content: LeaseContent,
   request: LeaseRequest,
-  { own, mayRaise }: { readonly own: string; readonly mayRaise: boolean },
+  { own, mayRaise, now }: { readonly own: string; readonly mayRaise: boolean; readonly now: number },
 ): LeaseGrant {
   const { limit, held, wanted, claim } = request;
   const key = leaseKey(request);
@@ -128,10 +128,11 @@ function exchangeLease(
   let free = limit;
   let rank: number | undefined;
   for (const [member, lease] of holders) {
+    const heardAt = content.members.get(member)?.heardAt;
     if (member === own) {
       rank = others.length;
-    } else if (content.members.has(member)) {
-      others.push(lease.claim);
+    } else if (heardAt !== undefined) {
+      others.push(now - heardAt >= MAX_LEASE_REPORT_AGE_MS ? fullUse(lease) : lease.claim);
       free -= lease.held;
     } else {
       holders.delete(member);
@@ -142,6 +143,11 @@ function exchangeLease(
   else holders.delete(own);
   if (holders.size === 0) content.leases.delete(key);
   return { share, others, rank: rank ?? others.length };
+}
+
+/** Returns the claim of a silent member: the member may be using all that it holds, because its reports do not arrive. */
+function fullUse({ held, claim }: HeldLease): ShareClaim {
+  return { ...claim, demand: Math.max(claim.demand, held), used: held };
 }
 
 function memberKey({ node, life }: Incarnation): string {

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import type { ShareClaim } from '@weir/model/data-plane';
 import type { LeaseExchange, LeaseGrant, LeaseMember, LeaseOwner, LeaseRequest, LeaseStore } from '../contract.ts';
 import { StoreError } from '../errors.ts';
-import { LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS, MAX_LEASES_PER_EXCHANGE } from '../limits.ts';
+import {
+  LEASE_REGISTRATION_MS,
+  MAX_LEASE_GAP_MS,
+  MAX_LEASE_REPORT_AGE_MS,
+  MAX_LEASE_SILENCE_MS,
+  MAX_LEASES_PER_EXCHANGE,
+} from '../limits.ts';
 import type { RedisCalls } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
 import { memberFor, parseMember } from './redis-heartbeats.ts';
@@ -19,7 +25,7 @@ export class RedisLeases implements LeaseStore {
   async exchange({ node, life, sequence, mayRaise, requests }: LeaseExchange): Promise<readonly LeaseGrant[]> {
     assert.ok(requests.length <= MAX_LEASES_PER_EXCHANGE, 'too many leases in one exchange');
     const { leaseOpen, leaseMembers, lease } = this.#keys;
-    const times = [LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS];
+    const times = [LEASE_REGISTRATION_MS, MAX_LEASE_GAP_MS, MAX_LEASE_SILENCE_MS, MAX_LEASE_REPORT_AGE_MS];
     const keys = [leaseOpen, leaseMembers, ...requests.map(lease)];
     const args = [memberFor(node, life), sequence, mayRaise ? 1 : 0, ...times, ...requests.flatMap(encodeRequest)];
     const reply = await this.#connection.run('exchange-leases', keys, args).catch(throwForbidden);

@@ -94,6 +94,18 @@ export function leasesContract(subject: StoreUnderTest): void {
       assert.equal((await b.exchange(request(100, { wanted: 50 }))).share, 10);
     });
 
+    test('count as fully used if a member has been silent for 2 s, whatever it has reported', async () => {
+      await using world = await subject.open();
+      const { a, b } = await registered(world);
+      await a.exchange(request(100, { wanted: 60, demand: 20, weight: 2, floor: 3, used: 10 }));
+      await world.passLeaseTime(1_500);
+      assert.deepEqual((await b.exchange(request(100, { wanted: 10 }))).others, [claim(20, 2, 3, 10)]);
+      await world.passLeaseTime(600);
+      assert.deepEqual((await b.exchange(request(100, { held: 10, wanted: 10 }))).others, [claim(60, 2, 3, 60)]);
+      await a.exchange(request(100, { held: 60, wanted: 60, demand: 90, used: 50 }));
+      assert.deepEqual((await b.exchange(request(100, { held: 10, wanted: 10 }))).others, [claim(90, 1, 0, 50)]);
+    });
+
     test('are not raised for a member that forbids this, nor during the registration after a loss of the data', async () => {
       await using world = await subject.open();
       const { a, b } = await registered(world);
