@@ -2,7 +2,8 @@
 -- Records what a member (an incarnation of a proxy) holds and needs of fleet-wide limits, and grants what the other members do not hold.
 -- KEYS: lease-open, lease-members, then the leases
 -- ARGV: member; sequence of the exchange; 1 if shares may be raised, else 0; registration, maximum gap, maximum silence and the
---       silence after which reports are out of date, in ms; then per lease: limit, held, wanted, and the claim as '<demand> <weight> <floor> <used>'
+--       silence after which reports are out of date, in ms; then per lease: limit, held, wanted, and the claim as
+--       '<demand> <weight> <floor> <used>'
 -- Result: per lease '<share> <rank>', then ';<claim>' for each other member; an empty list if a later exchange was processed. Another
 --         version may write a claim with fewer or more numbers.
 local member, sequence = ARGV[1], tonumber(ARGV[2])
