@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LeasedResource } from '@weir/model/data-plane';
 import { type Clock, errorMessage, type Logger, Loop, type Timer, wait } from '@weir/runtime';
 import { LEASE_REGISTRATION_MS, type LeaseName, MAX_LEASES_PER_EXCHANGE, type Store, StoreError } from '@weir/store';
+import { EarlierIncarnations, RATE_WINDOW_MS } from './earlier-incarnations.ts';
 import { Lease, leaseKey, requestToReturn } from './lease.ts';
 import type { LimiterRegistry, LimitShare } from './limiter-registry.ts';
 import { OwnLeases, type PlacedLease } from './own-leases.ts';
@@ -14,8 +15,6 @@ const MAX_TICK_MS = 1_000;
 const MIN_GAP_MS = 20;
 /** After this time without an answer of the store, the reports of the other proxies are out of date. */
 const MAX_ANSWER_MS = 1_000;
-/** The time over which a rate is limited. */
-const RATE_WINDOW_MS = 1_000;
 /** How many owners are measured in one turn of the event loop. Measuring them takes about a millisecond. */
 const OWNERS_PER_TURN = 100;
 /** The client waits 20 times as long as a tick's work took, so that the client works at most a 20th of the time. */
@@ -32,8 +31,6 @@ const MAX_SILENCE_MS = 500;
  * new proxy, and lower their shares, within half of this time.
  */
 const MAX_START_MS = 1_000;
-/** How long to wait at least before looking again whether an earlier incarnation of the node has ended. */
-const MIN_RELEASE_GAP_MS = 100;
 
 const WHOLE_LIMIT: LimitShare = { share: Number.POSITIVE_INFINITY };
 
@@ -63,6 +60,7 @@ export class LeaseClient {
   readonly #options: LeaseClientOptions;
   readonly #loop: Loop;
   readonly #leases = new OwnLeases();
+  readonly #earlier: EarlierIncarnations;
   /** Runs from the first lease on. */
   #startTimer: Timer | undefined;
   #hasStartTimedOut = false;
@@ -72,8 +70,6 @@ export class LeaseClient {
   /** Whether shares were exchanged, so that the shares of the last incarnation are out of date. */
   #hasExchanged = false;
   #calledAt = Number.NEGATIVE_INFINITY;
-  /** When to look again for earlier incarnations of the node whose shares must be released. */
-  #releaseAt = Number.POSITIVE_INFINITY;
   /** False until the listeners open. Until then, the proxy uses only granted shares. */
   #mayHaveClients = false;
   #nextTickAt = Number.NEGATIVE_INFINITY;
@@ -87,7 +83,8 @@ export class LeaseClient {
 
   constructor(options: LeaseClientOptions) {
     this.#options = options;
-    const { clock, log } = options;
+    const { clock, log, node, store } = options;
+    this.#earlier = new EarlierIncarnations({ node, leases: store.leases, clock });
     this.#loop = new Loop({
       run: () => this.#tick(),
       gapMs: MIN_GAP_MS,
@@ -141,10 +138,16 @@ export class LeaseClient {
    */
   beforeListenersOpen(): void {
     this.#mayHaveClients = true;
+    let limits = 0;
     for (const { row, lease } of this.#leases) {
-      lease.useUnleasedShare(this.#savedShareOf(lease.name));
+      if (lease.useUnleasedShare(this.#savedShareOf(lease.name))) limits += 1;
       this.#writeShare(row, lease);
     }
+    if (limits > 0 && !this.#isForbidden)
+      this.#options.log.warn(
+        { limits },
+        'serving without granted shares of limits; using the saved share or a tenth of each',
+      );
     if (this.#options.store.connection !== 'ready') this.#setIsolated(true);
   }
 
@@ -153,7 +156,7 @@ export class LeaseClient {
    * killed did not release them.
    */
   releaseEarlier(): void {
-    this.#releaseAt = Number.NEGATIVE_INFINITY;
+    this.#earlier.releaseWhenEnded();
   }
 
   /** The number of leases that are due for an exchange. Grows to all leases while the store is unreachable. */
@@ -238,9 +241,11 @@ export class LeaseClient {
     if (life !== previousLife) this.#beginLife(life);
     const due = await this.#measure();
     const workMs = clock.monotonic() - startedAt;
-    // The last call began some time after the start of its run.
-    const isSilent = startedAt - this.#calledAt >= MAX_SILENCE_MS - TICK_MS;
-    if (due.length === 0 && this.#leases.toReturn.size === 0 && !isSilent && startedAt < this.#releaseAt) return;
+    // Without leases, the next run is a whole `MAX_SILENCE_MS` later. The last call began some time after the start of its run.
+    const silenceMs = this.#leases.isEmpty ? MAX_SILENCE_MS - TICK_MS : MAX_SILENCE_MS;
+    const isSilent = startedAt - this.#calledAt >= silenceMs;
+    const hasRequests = due.length > 0 || this.#leases.toReturn.size > 0;
+    if (!hasRequests && !isSilent && !this.#earlier.isDue(startedAt)) return;
     try {
       await this.#exchange(life, due);
       this.#hasFailed = false;
@@ -260,7 +265,7 @@ export class LeaseClient {
       return;
     }
     if (previousLife !== undefined && life !== previousLife) await store.leases.release(node, previousLife);
-    if (clock.monotonic() >= this.#releaseAt) await this.#releaseEarlierLives(life);
+    if (this.#earlier.isDue(clock.monotonic())) await this.#earlier.release(life);
     const callMs = clock.monotonic() - startedAt - workMs;
     const tickMs = Math.max(workMs * WORK_TIME_FACTOR, callMs * CALL_TIME_FACTOR);
     if (tickMs > TICK_MS) this.#nextTickAt = clock.monotonic() + Math.min(MAX_TICK_MS, tickMs);
@@ -353,23 +358,6 @@ export class LeaseClient {
       for (const [key] of returned) this.#leases.toReturn.delete(key);
       if (pending.length > 0) await nextTurn();
     } while (pending.length > 0 || this.#leases.toReturn.size > 0);
-  }
-
-  /**
-   * Releases the shares of the earlier incarnations of this node that have not called the store for a second. The clients of the
-   * other earlier incarnations may still count. An incarnation that drains usually calls the store every 0.5 s. If it is released
-   * nevertheless, it registers again with its next exchange.
-   */
-  async #releaseEarlierLives(life: number): Promise<void> {
-    const { store, node, clock } = this.#options;
-    const earlier = (await store.leases.members()).filter((member) => member.node === node && member.life < life);
-    let releaseAt = Number.POSITIVE_INFINITY;
-    for (const { life: earlierLife, silentMs } of earlier) {
-      const waitMs = RATE_WINDOW_MS - silentMs;
-      if (waitMs <= 0) await store.leases.release(node, earlierLife);
-      else releaseAt = Math.min(releaseAt, clock.monotonic() + Math.max(MIN_RELEASE_GAP_MS, waitMs));
-      this.#releaseAt = releaseAt;
-    }
   }
 
   #setForbidden(isForbidden: boolean, error?: StoreError): void {

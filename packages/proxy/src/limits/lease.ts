@@ -74,12 +74,13 @@ export class Lease {
 
   /**
    * If the share is 0 although a share is wanted, uses `savedShare`, the share that an earlier incarnation had, or otherwise a tenth of
-   * the limit. With a share of 0, this proxy would refuse all clients.
+   * the limit, and returns true. With a share of 0, this proxy would refuse all clients.
    */
-  useUnleasedShare(savedShare: number | undefined): void {
-    if (this.#share > 0 || this.#wanted === 0) return;
+  useUnleasedShare(savedShare: number | undefined): boolean {
+    if (this.#share > 0 || this.#wanted === 0) return false;
     this.#share = Math.min(this.#leasedUnits, savedShare || unleasedShare(this.limit));
     this.#isUnreported = true;
+    return true;
   }
 
   /** Sets what the clients need now. A draining proxy keeps no share for future clients. */

@@ -270,12 +270,31 @@ test('a proxy that serves the node alone after a takeover releases the earlier i
   await fleet.close(killed.client);
 });
 
+test('a proxy without clients calls the store twice a second, and looks for earlier incarnations once', async () => {
+  await using fleet = new SimulatedFleet();
+  const calls = { exchange: 0, members: 0 };
+  const leases = new Proxy(fleet.store.leases, {
+    get(target, name) {
+      if (name === 'exchange' || name === 'members') calls[name] += 1;
+      const value = target[name as keyof typeof target];
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  await fleet.add('a', { store: { leases, connection: 'ready' } });
+  await fleet.run(1_000, {});
+  calls.exchange = 0;
+  await fleet.run(10_000, {});
+  assert.equal(calls.members, 1);
+  assert.ok(calls.exchange >= 19 && calls.exchange <= 22, `${calls.exchange}`);
+});
+
 test('proxies that start with a store that has lost its data use a tenth until the store raises shares', async () => {
   await using fleet = new SimulatedFleet();
   fleet.store.faults.wipe();
   const a = await fleet.add('a');
   await fleet.run(1_100, {});
   assert.deepEqual([a.client.hasFirstShares, a.share], [true, LIMIT / 10]);
+  assert.match(a.warnings.join(), /without granted shares/);
   await fleet.run(3_000, {});
   assert.equal(a.share, MAX_IN_SECOND);
 });
