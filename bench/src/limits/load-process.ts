@@ -1,11 +1,11 @@
 // Program `load-process.ts`: clients that open connections at random times, send a byte and wait for its echo. Counts the connections
-// that were offered and admitted in each tenth of a second.
+// that were offered and admitted in each tenth of a second. A connection is offered once, also if its client fails over to another proxy.
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serveRpc } from '../processes/rpc.ts';
 import type { SocketAddress } from '../propagation/topology.ts';
 import { seededRandom } from '../soak/random.ts';
-import { offeredAt, TOTAL_SECONDS, WARM_UP_SECONDS } from './phases.ts';
+import { hasFailoverAt, offeredAt, TOTAL_SECONDS, WARM_UP_SECONDS } from './phases.ts';
 
 export type ConnectionCounts = {
   /** By tenth of a second from the start of the first phase. */
@@ -32,17 +32,20 @@ async function run(proxies: readonly SocketAddress[], seed: number): Promise<Con
   const random = seededRandom(seed);
   const startedAt = performance.now() + WARM_UP_SECONDS * 1_000;
   const nowSeconds = (): number => (performance.now() - startedAt) / 1_000;
-  const attempt = (address: SocketAddress, second: number): void => {
+  let attempts = 0;
+  const attempt = (proxy: number, second: number): void => {
+    attempts += 1;
     const tenth = Math.floor(second * TENTHS_PER_SECOND);
     if (tenth >= 0) offered[tenth] = (offered[tenth] ?? 0) + 1;
     // An admission counts when the endpoint's answer arrives, at most a few milliseconds after the proxy's decision.
-    echo(address, () => {
+    const targets = hasFailoverAt(second) ? failoverOrder(proxies, proxy, attempts) : proxies.slice(proxy, proxy + 1);
+    echo(targets, () => {
       const at = Math.floor(nowSeconds() * TENTHS_PER_SECOND);
       if (at >= 0 && at < tenths) admitted[at] = (admitted[at] ?? 0) + 1;
     });
   };
   await Promise.all(
-    proxies.map(async (address, proxy) => {
+    proxies.map(async (_, proxy) => {
       for (let due = -WARM_UP_SECONDS; due < TOTAL_SECONDS; ) {
         const rate = offeredAt(due)[proxy] ?? 0;
         if (rate === 0) {
@@ -52,7 +55,7 @@ async function run(proxies: readonly SocketAddress[], seed: number): Promise<Con
         due += -Math.log(1 - random.next()) / rate;
         const waitMs = (due - nowSeconds()) * 1_000;
         if (waitMs > 1) await sleep(waitMs);
-        if (due < TOTAL_SECONDS) attempt(address, due);
+        if (due < TOTAL_SECONDS) attempt(proxy, due);
       }
     }),
   );
@@ -60,15 +63,29 @@ async function run(proxies: readonly SocketAddress[], seed: number): Promise<Con
   return { offered, admitted };
 }
 
-/** Calls `onAdmitted` if the endpoint echoes a byte. A refused client sees a reset, or the end of the connection. */
-function echo({ host, port }: SocketAddress, onAdmitted: () => void): void {
-  const socket = connect({ host, port, timeout: RESPONSE_TIMEOUT_MS, noDelay: true });
+/** Returns the proxy's address, followed by the other addresses, of which each is the first in turn. */
+function failoverOrder(proxies: readonly SocketAddress[], proxy: number, turn: number): readonly SocketAddress[] {
+  const others = proxies.filter((_, index) => index !== proxy);
+  const first = turn % others.length;
+  return [...proxies.slice(proxy, proxy + 1), ...others.slice(first), ...others.slice(0, first)];
+}
+
+/**
+ * Connects to the first address, or to the next one if nobody listens at the first, and calls `onAdmitted` if the endpoint echoes a
+ * byte. A refused client sees a reset, or the end of the connection.
+ */
+function echo([address, ...nextAddresses]: readonly SocketAddress[], onAdmitted: () => void): void {
+  if (address === undefined) return;
+  const socket = connect({ ...address, timeout: RESPONSE_TIMEOUT_MS, noDelay: true });
   socket.once('connect', () => socket.write('x'));
   socket.once('data', () => {
     onAdmitted();
     socket.resetAndDestroy();
   });
-  socket.on('error', () => socket.destroy());
+  socket.on('error', ({ code }: NodeJS.ErrnoException) => {
+    socket.destroy();
+    if (code === 'ECONNREFUSED') echo(nextAddresses, onAdmitted);
+  });
   socket.once('end', () => socket.destroy());
   socket.once('timeout', () => socket.destroy());
 }

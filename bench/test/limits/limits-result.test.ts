@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { limitsChart } from '../../src/limits/limits-chart.ts';
 import { limitsRows, limitsTable } from '../../src/limits/limits-result.ts';
-import { LIMIT, offeredAt, PHASES, phaseStart, TOTAL_SECONDS } from '../../src/limits/phases.ts';
+import { hasFailoverAt, LIMIT, offeredAt, PHASES, phaseStart, TOTAL_SECONDS } from '../../src/limits/phases.ts';
 
 const TENTHS = TOTAL_SECONDS * 10;
 
@@ -56,4 +56,9 @@ test('the load follows the phases, and starts with the first phase', () => {
   assert.deepEqual(offeredAt(-1), PHASES[0]?.offered);
   assert.deepEqual(offeredAt(phaseStart('moved')), [0, 2 * LIMIT, 0]);
   assert.deepEqual(offeredAt(TOTAL_SECONDS), [0, 0, 0]);
+  assert.deepEqual([phaseStart('killed'), phaseStart('killed, no failover'), TOTAL_SECONDS].map(hasFailoverAt), [
+    true,
+    false,
+    false,
+  ]);
 });
