@@ -5,6 +5,11 @@
 const SLOT_NS = 10_000_000;
 /** The slots of a second, and one more, because a second can begin and end within a slot. */
 const SLOTS = 101;
+/**
+ * How far a worker may be behind the newest slot: an hour, for a worker whose thread or machine did not run between reading the clock and
+ * reading the newest slot. If the newest slot is further ahead, its number has wrapped, which takes 497 days without a unit.
+ */
+const MAX_LATE_SLOTS = 360_000;
 /** The cell that holds the number of the newest slot, modulo 2^32. The cells of the slots follow. */
 const NEWEST_CELL = 0;
 const FIRST_SLOT_CELL = 1;
@@ -90,8 +95,7 @@ function newestSlot(cells: Int32Array, slot: number): number {
   for (;;) {
     const newest = Atomics.load(cells, NEWEST_CELL);
     const ahead = (newest - slot) | 0;
-    // A worker that was interrupted is at most a few slots late. If `newest` is further ahead, the number has wrapped.
-    if (ahead >= 0 && ahead < SLOTS) return slot + ahead;
+    if (ahead >= 0 && ahead < MAX_LATE_SLOTS) return slot + ahead;
     if (Atomics.compareExchange(cells, NEWEST_CELL, newest, slot | 0) === newest) return slot;
   }
 }
