@@ -258,7 +258,7 @@ export interface LeaseStore {
   release(node: string, life: number): Promise<void>;
   /** Records that a member lives although the store may not hear from it, so that the member keeps its shares. */
   keep(node: string, life: number): Promise<void>;
-  /** Returns all members that have not been released and have not expired, in no particular order. */
+  /** Returns all members that have not been released, in no particular order. Some of them may have expired. */
   members(): Promise<readonly LeaseMember[]>;
   /**
    * Returns the number of open connections of a tenant or Service with a limit of `connections`, as all members have last reported them as

@@ -17,6 +17,7 @@ export {
   LEASE_REGISTRATION_MS,
   MAX_BYTES_PER_REVISION,
   MAX_CHANGES_PER_REVISION,
+  MAX_LEASE_SILENCE_MS,
   MAX_LEASES_PER_EXCHANGE,
 } from './limits.ts';
 export { exchangeLeases, type LeaseContent, newLeaseContent } from './memory/memory-leases.ts';

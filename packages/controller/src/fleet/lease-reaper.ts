@@ -3,7 +3,7 @@
 import { connect } from 'node:net';
 import type { AdminAddress, Heartbeat } from '@weir/model';
 import { type Clock, isLoopback, type Logger, Loop } from '@weir/runtime';
-import type { Incarnation, LeaseMember, LeaseStore } from '@weir/store';
+import { type Incarnation, type LeaseMember, type LeaseStore, MAX_LEASE_SILENCE_MS } from '@weir/store';
 import { logLoopFailure } from '../controller/reconcile-loop.ts';
 
 const CHECK_INTERVAL_MS = 100;
@@ -17,6 +17,8 @@ const MAX_HEARTBEATS_AGE_MS = 3_000;
 const MIN_SILENCE_MS = 1_000;
 /** How long a member must be silent before the reaper prolongs its shares. The shares expire after `MAX_LEASE_SILENCE_MS`, 60 s. */
 const MIN_KEPT_SILENCE_MS = 30_000;
+/** How long the reaper waits before it probes a member again that has not accepted a connection yet. */
+const UNPROVEN_PAUSE_MS = 10_000;
 /** How long the reaper does not probe a silent member that has accepted a connection. */
 const ACCEPTED_PAUSE_MS = 1_000;
 const PROBE_TIMEOUT_MS = 300;
@@ -39,9 +41,10 @@ export type ProbeAnswer = 'accepted' | 'refused' | 'none';
 
 interface AdminServer {
   readonly address: AdminAddress;
-  /** Whether the server has ever accepted a connection of this controller. Undefined before the first probe. */
-  hasAccepted: boolean | undefined;
-  /** In milliseconds of the monotonic clock. */
+  /** Whether the server has ever accepted a connection of this controller. */
+  hasAccepted: boolean;
+  /** When the server was probed last, and when it last accepted a connection, in milliseconds of the monotonic clock. */
+  probedAt: number;
   acceptedAt: number;
 }
 
@@ -52,9 +55,9 @@ interface AdminServer {
  *    earlier connection, a firewall may be what refuses.
  * 2. The member has no heartbeat, and the host does not accept connections to the admin server.
  *
- * The reaper decides nothing if the address of the admin server is unknown, a wildcard or a loopback address, or if another
+ * The reaper probes nothing if the address of the admin server is unknown, a wildcard or a loopback address, or if another
  * incarnation of the node is alive, which may have the same address. The shares then expire after `MAX_LEASE_SILENCE_MS`, or
- * the other incarnation releases them when it starts.
+ * the other incarnation releases them when it alone serves the node.
  */
 export class LeaseReaper {
   readonly #options: LeaseReaperOptions;
@@ -101,7 +104,12 @@ export class LeaseReaper {
     if (admin === undefined || ANY_ADDRESSES.includes(admin.host) || isLoopback(admin.host))
       this.#adminServers.delete(key);
     else if (admin.host !== known?.host || admin.port !== known.port)
-      this.#adminServers.set(key, { address: admin, hasAccepted: undefined, acceptedAt: Number.NEGATIVE_INFINITY });
+      this.#adminServers.set(key, {
+        address: admin,
+        hasAccepted: false,
+        probedAt: Number.NEGATIVE_INFINITY,
+        acceptedAt: Number.NEGATIVE_INFINITY,
+      });
   }
 
   async #reap(): Promise<void> {
@@ -116,9 +124,12 @@ export class LeaseReaper {
     const { node, life, silentMs } = member;
     const server = this.#adminServers.get(keyOf(member));
     const alive = this.#aliveByNode.get(node) ?? [];
-    if (server === undefined || alive.some((incarnation) => incarnation.life !== life)) return;
+    if (server === undefined || alive.some((incarnation) => incarnation.life !== life))
+      // The store itself expires a member only when another member exchanges a lease that both have.
+      return silentMs >= MAX_LEASE_SILENCE_MS ? leases.release(node, life) : undefined;
     if (silentMs < MIN_SILENCE_MS) {
-      if (server.hasAccepted === undefined) await this.#probe(server);
+      const mayProbe = clock.monotonic() - server.probedAt >= UNPROVEN_PAUSE_MS;
+      if (!server.hasAccepted && mayProbe) await this.#probe(server);
       return;
     }
     if (clock.monotonic() - server.acceptedAt < ACCEPTED_PAUSE_MS) return;
@@ -127,7 +138,7 @@ export class LeaseReaper {
     // Probes again, because a packet may have been lost. A member with a heartbeat is probed again in the next run.
     if (answer === 'none' && !hasHeartbeat) answer = await this.#probe(server);
     if (answer === 'accepted') return silentMs < MIN_KEPT_SILENCE_MS ? undefined : leases.keep(node, life);
-    const isProof = answer === 'refused' && server.hasAccepted === true;
+    const isProof = answer === 'refused' && server.hasAccepted;
     if ((hasHeartbeat && !isProof) || !(await this.#isStillSilent(member))) return;
     log.info({ node, life }, 'a proxy has ended; other proxies may use its shares of limits');
     await leases.release(node, life);
@@ -135,8 +146,9 @@ export class LeaseReaper {
 
   async #probe(server: AdminServer): Promise<ProbeAnswer> {
     const { probe = probeAddress, clock } = this.#options;
+    server.probedAt = clock.monotonic();
     const answer = await probe(server.address);
-    server.hasAccepted = server.hasAccepted === true || answer === 'accepted';
+    server.hasAccepted ||= answer === 'accepted';
     if (answer === 'accepted') server.acceptedAt = clock.monotonic();
     return answer;
   }

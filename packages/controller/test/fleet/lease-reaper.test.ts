@@ -187,6 +187,28 @@ test('leaves a member to the store while another incarnation of the node is aliv
   assert.deepEqual(await scenario.members(), ['a/2', 'b/1']);
 });
 
+test('releases a member that has expired although the address of its admin server is unknown', async () => {
+  await using scenario = await startScenario('a/1', 'b/1');
+  for (let second = 0; second < 62; second += 1) await silence(scenario, heartbeat('b', 1, null));
+  assert.deepEqual(await scenario.members(), ['b/1']);
+});
+
+test('probes a member again whose first probe got no answer, so that a later refusal is proof', async () => {
+  await using scenario = await startScenario('a/1', 'b/1');
+  const beat = async (): Promise<void> => {
+    scenario.reaper.onHeartbeats([heartbeat('a', 1), heartbeat('b', 1, null)]);
+    for (const member of ['a/1', 'b/1']) await scenario.exchange(member);
+    await scenario.clock.advance(500);
+  };
+  await beat();
+  scenario.answer = 'accepted';
+  for (let half = 0; half < 21; half += 1) await beat();
+  assert.equal(scenario.probed.length, 2);
+  scenario.answer = 'refused';
+  await silence(scenario, heartbeat('a', 1), heartbeat('b', 1, null));
+  assert.deepEqual(await scenario.members(), ['b/1']);
+});
+
 test('a listening server accepts connections, a closed port refuses them', async () => {
   await using server = await echoServer();
   assert.equal(await probeAddress(server), 'accepted');
