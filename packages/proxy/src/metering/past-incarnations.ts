@@ -58,16 +58,19 @@ export class PastIncarnations {
   }
 
   /**
-   * Reports the usage of each past incarnation for which a report is due. Throws if the store is unreachable. A disk
-   * error of one incarnation does not prevent the reports of other incarnations.
+   * Reports the usage of each past incarnation for which a report is due. Throws if the store is unreachable, or, after all
+   * incarnations have a number, if the store has refused a report. A disk error of one incarnation does not prevent the
+   * reports of other incarnations.
    */
   async flush(): Promise<void> {
+    let refusal: StoreError | undefined;
     for (const past of [...this.#incarnations]) {
       try {
         await this.#flushOne(past);
       } catch (error) {
-        if (error instanceof StoreError) throw error;
-        if (!this.#reported.has(past)) {
+        if (error instanceof StoreError && error.code !== 'REFUSED') throw error;
+        if (error instanceof StoreError) refusal = error;
+        else if (!this.#reported.has(past)) {
           const { log } = this.#options;
           log.error(
             { file: past.file, reason: errorMessage(error) },
@@ -77,6 +80,7 @@ export class PastIncarnations {
         this.#reported.add(past);
       }
     }
+    if (refusal !== undefined) throw refusal;
   }
 
   /** Whether the ledger has accepted all usage of the past incarnations since the last call of `resendAll`. */

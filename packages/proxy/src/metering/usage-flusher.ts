@@ -139,13 +139,15 @@ export class UsageFlusher {
     const { clock } = this.#options;
     const [recordedAt, now] = [clock.monotonic(), clock.now()];
     try {
-      await this.#pastIncarnations.flush();
+      // A store that is full refuses usage, but heartbeats and limits still need a number.
+      const refusal = await this.#pastIncarnations.flush().then(() => undefined, ifRefused);
       const life = this.#incarnation ?? (await this.#beginIncarnation());
+      if (refusal !== undefined) throw refusal;
       const isComplete = await this.#send(life);
       this.#refusal = undefined;
       if (!isComplete) return;
     } catch (error) {
-      this.#refusal = error instanceof StoreError && error.code === 'REFUSED' ? error.message : undefined;
+      this.#refusal = isRefusal(error) ? error.message : undefined;
       throw error;
     }
     this.#completeAt = recordedAt;
@@ -325,4 +327,14 @@ export class UsageFlusher {
     this.#incarnation = undefined;
     this.#firstFreedAt = undefined;
   }
+}
+
+function isRefusal(error: unknown): error is StoreError {
+  return error instanceof StoreError && error.code === 'REFUSED';
+}
+
+/** Returns the error if the store has refused a call; throws any other error. */
+function ifRefused(error: unknown): StoreError {
+  if (isRefusal(error)) return error;
+  throw error;
 }

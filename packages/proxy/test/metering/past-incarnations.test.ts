@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { EMPTY_JOURNAL, recordUsage, ZERO_COUNTERS } from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import { MemoryStore } from '@weir/store';
+import { MemoryStore, StoreError } from '@weir/store';
 import { temporaryDirectory } from '@weir/testkit';
 import { JournalFiles } from '../../src/metering/journal-files.ts';
 import { PastIncarnations } from '../../src/metering/past-incarnations.ts';
@@ -50,6 +51,21 @@ test('reports all past incarnations although the file of one cannot be written',
   await past.flush();
   const [row] = await store.usage.rows('1970-01');
   assert.equal(row?.counters.sentBytes, 30);
+});
+
+test('gives a number to each past incarnation before it says that the store refuses usage', async (t) => {
+  const directory = temporaryDirectory('past-incarnations');
+  t.after(() => directory.close());
+  const clock = new ManualClock();
+  const store = new MemoryStore({ clock });
+  t.mock.method(store.usage, 'flush', () => Promise.reject(new StoreError('REFUSED', 'OOM')));
+  const journal = recordUsage(EMPTY_JOURNAL, [{ ...SLOT, counters: { ...ZERO_COUNTERS, sentBytes: 1 } }], 0);
+  const records = [1, undefined].map((incarnation) => ({ incarnation, journal, recordedAt: clock.now() }));
+  const found = records.map((record, index) => ({ file: `usage-found-${index}.json`, record }));
+  const files = new JournalFiles(directory.path);
+  const past = new PastIncarnations(found, { node: 'n1', store, files, clock, log: silentLogger() });
+  await assert.rejects(past.flush(), { code: 'REFUSED' });
+  assert.match(readdirSync(directory.path).join(), /^usage-\d+\.json$/, 'the second has a file with its number');
 });
 
 test('rejects a flush while the store is unreachable', async () => {

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { minuteOf } from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import { MemoryStore } from '@weir/store';
+import { MemoryStore, StoreError } from '@weir/store';
 import { temporaryDirectory } from '@weir/testkit';
 import { counterRow, RECEIVED } from '../../src/metering/counters.ts';
 import { JournalFiles } from '../../src/metering/journal-files.ts';
@@ -72,6 +72,28 @@ for (const failing of ['write', 'remove'] as const) {
     assert.deepEqual(files, [`usage-${flusher.incarnation}.json`]);
   });
 }
+
+test('gets a number although the ledger refuses the usage of a past incarnation', async () => {
+  const clock = new ManualClock();
+  const store = new MemoryStore({ clock });
+  const pastIncarnations = { flush: () => Promise.reject(new StoreError('REFUSED', 'OOM')), unacknowledgedPoints: 1 };
+  const flusher = new UsageFlusher({
+    node: 'a',
+    store,
+    slots: new SlotRegistry(),
+    clock,
+    log: silentLogger(),
+    highestIncarnation: 0,
+    state: {
+      journalFiles: new FaultyDisk('/nowhere', 'write'),
+      pastIncarnations: pastIncarnations as unknown as PastIncarnations,
+    },
+    onIncarnation: () => undefined,
+  });
+  await assert.rejects(flusher.flush(), { code: 'REFUSED' });
+  assert.notEqual(flusher.incarnation, undefined);
+  assert.match(flusher.warning ?? '', /OOM/);
+});
 
 test('reports how long the ledger has lacked usage, and how many points wait', async (t) => {
   const clock = new ManualClock();
