@@ -71,8 +71,6 @@ const TICK_MS = 50;
 /** The usual time from the death of a proxy until the controller, or the next proxy of the node, returns its share. */
 const DEATH_NOTICE_MS = 1_000;
 const DRAIN_MS = 1_000;
-/** A proxy exchanges each lease at least this often. */
-const MAX_EXCHANGE_INTERVAL_MS = 2_500;
 /** A proxy that starts serves clients when it has its first shares, or after this time. */
 const MAX_START_MS = 1_000;
 
@@ -269,7 +267,7 @@ class Simulation {
       if (isDraining) row.wanted = Math.min(row.wanted, Math.max(1, demand));
       row.wantedFor = { demand, grant: row.grant };
     }
-    const interval = exchangeIntervalMs({
+    const intervalMs = exchangeIntervalMs({
       limit,
       claims: [row.claim, ...others],
       share: row.share,
@@ -278,7 +276,6 @@ class Simulation {
       hasDemandChanged: hasDemandChanged(demand, row.reportedDemand, limit),
     });
     // At multiples of the interval, so that the leases of a proxy are due together.
-    const intervalMs = Math.min(interval, MAX_EXCHANGE_INTERVAL_MS);
     return Math.floor(now / intervalMs) > Math.floor(row.exchangedAt / intervalMs);
   }
 

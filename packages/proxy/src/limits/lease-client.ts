@@ -4,9 +4,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LeasedResource } from '@weir/model/data-plane';
 import { type Clock, errorMessage, type Logger, Loop, type Timer, wait } from '@weir/runtime';
 import { LEASE_REGISTRATION_MS, type LeaseName, MAX_LEASES_PER_EXCHANGE, type Store, StoreError } from '@weir/store';
-import { EarlierIncarnations, RATE_WINDOW_MS } from './earlier-incarnations.ts';
 import { Lease, leaseKey, requestToReturn } from './lease.ts';
+import { RATE_WINDOW_MS } from './lease-demand.ts';
 import type { LimiterRegistry, LimitShare } from './limiter-registry.ts';
+import { OtherIncarnations } from './other-incarnations.ts';
 import { OwnLeases, type PlacedLease } from './own-leases.ts';
 import type { TableLimits } from './table-limits.ts';
 
@@ -60,7 +61,7 @@ export class LeaseClient {
   readonly #options: LeaseClientOptions;
   readonly #loop: Loop;
   readonly #leases = new OwnLeases();
-  readonly #earlier: EarlierIncarnations;
+  readonly #others: OtherIncarnations;
   /** Runs from the first lease on. */
   #startTimer: Timer | undefined;
   #hasStartTimedOut = false;
@@ -74,7 +75,7 @@ export class LeaseClient {
   #mayHaveClients = false;
   #nextTickAt = Number.NEGATIVE_INFINITY;
   #raisesFrom = Number.NEGATIVE_INFINITY;
-  /** Whether the last exchange failed. While the store cannot raise shares again, shares are not lowered. */
+  /** Whether the last exchange failed. Until an exchange succeeds, shares are not lowered, because the store could not raise them again. */
   #hasFailed = false;
   #isForbidden = false;
   /** Whether the store is unreachable or the last exchange failed. */
@@ -84,7 +85,7 @@ export class LeaseClient {
   constructor(options: LeaseClientOptions) {
     this.#options = options;
     const { clock, log, node, store } = options;
-    this.#earlier = new EarlierIncarnations({ node, leases: store.leases, clock });
+    this.#others = new OtherIncarnations({ node, leases: store.leases, clock, isDraining: options.isDraining });
     this.#loop = new Loop({
       run: () => this.#tick(),
       gapMs: MIN_GAP_MS,
@@ -106,7 +107,7 @@ export class LeaseClient {
 
   /** To be called when limits may have changed. */
   onLimitsChanged(): void {
-    this.#findLeases();
+    if (!this.#findLeases()) return;
     this.#nextTickAt = Number.NEGATIVE_INFINITY;
     this.#loop.trigger();
   }
@@ -120,7 +121,10 @@ export class LeaseClient {
     this.#loop.trigger();
   }
 
-  /** Whether the store has granted a share of each limit, or is not expected to grant all shares soon. */
+  /**
+   * Whether the listeners need not wait any longer: the store has granted a share of each limit, is unreachable or refuses leases, or
+   * `MAX_START_MS` has passed.
+   */
   get hasFirstShares(): boolean {
     const { store } = this.#options;
     return (
@@ -138,25 +142,25 @@ export class LeaseClient {
    */
   beforeListenersOpen(): void {
     this.#mayHaveClients = true;
-    let limits = 0;
+    let unleasedLimits = 0;
     for (const { row, lease } of this.#leases) {
-      if (lease.useUnleasedShare(this.#savedShareOf(lease.name))) limits += 1;
+      if (lease.useUnleasedShare(this.#savedShareOf(lease.name))) unleasedLimits += 1;
       this.#writeShare(row, lease);
     }
-    if (limits > 0 && !this.#isForbidden)
+    if (unleasedLimits > 0 && !this.#isForbidden)
       this.#options.log.warn(
-        { limits },
-        'serving without granted shares of limits; using the saved share or a tenth of each',
+        { limits: unleasedLimits },
+        'serving without granted shares of limits; using the saved share or a tenth of each limit',
       );
     if (this.#options.store.connection !== 'ready') this.#setIsolated(true);
   }
 
   /**
-   * To be called when this proxy alone serves the node. Releases the shares of earlier incarnations, because an incarnation that was
-   * killed did not release them.
+   * To be called when this proxy alone serves the node. Releases the shares of other incarnations of the node that have ended, because
+   * an incarnation that was killed did not release them.
    */
-  releaseEarlier(): void {
-    this.#earlier.releaseWhenEnded();
+  releaseOthers(): void {
+    this.#others.startReleasing();
   }
 
   /** The number of leases that are due for an exchange. Grows to all leases while the store is unreachable. */
@@ -170,10 +174,13 @@ export class LeaseClient {
     return this.#isForbidden ? FORBIDDEN_WARNING : undefined;
   }
 
-  /** The shares to save; another object after each change. Undefined before the first exchange. */
+  /**
+   * The shares to save; another object after each change. Undefined before the first exchange. While this proxy drains, its shares fall to
+   * 0. A proxy that starts without the store then needs the shares from before.
+   */
   get savedShares(): SavedShares | undefined {
-    if (!this.#hasExchanged) return undefined;
     const saved = this.#savedShares;
+    if (!this.#hasExchanged || this.#options.isDraining()) return saved;
     const shares = new Map([...this.#leases].map(({ lease }) => [leaseKey(lease.name), lease.limitShare.share]));
     const isSame = saved?.size === shares.size && [...shares].every(([key, share]) => saved.get(key) === share);
     if (!isSame) this.#savedShares = shares;
@@ -216,16 +223,11 @@ export class LeaseClient {
     if (clock.monotonic() < this.#nextTickAt) return;
     try {
       const life = incarnation();
-      if (store.connection !== 'ready') this.#setIsolated(true);
-      else if (life !== undefined) await this.#exchangeAs(life);
+      if (store.connection !== 'ready' || life === undefined) this.#setIsolated(true);
+      else await this.#exchangeAs(life);
     } finally {
       this.#reportFirstShares();
     }
-  }
-
-  #timeOutStart(): void {
-    this.#hasStartTimedOut = true;
-    this.#reportFirstShares();
   }
 
   #reportFirstShares(): void {
@@ -235,17 +237,17 @@ export class LeaseClient {
   }
 
   async #exchangeAs(life: number): Promise<void> {
-    const { clock, store, node } = this.#options;
+    const { clock } = this.#options;
     const startedAt = clock.monotonic();
-    const previousLife = this.#life;
-    if (life !== previousLife) this.#beginLife(life);
+    if (life !== this.#life) this.#beginLife(life);
     const due = await this.#measure();
     const workMs = clock.monotonic() - startedAt;
-    // Without leases, the next run is a whole `MAX_SILENCE_MS` later. The last call began some time after the start of its run.
+    this.#pause(workMs * WORK_TIME_FACTOR);
+    // Without leases, runs are `MAX_SILENCE_MS` apart, and each call begins a little after its run.
     const silenceMs = this.#leases.isEmpty ? MAX_SILENCE_MS - TICK_MS : MAX_SILENCE_MS;
     const isSilent = startedAt - this.#calledAt >= silenceMs;
     const hasRequests = due.length > 0 || this.#leases.toReturn.size > 0;
-    if (!hasRequests && !isSilent && !this.#earlier.isDue(startedAt)) return;
+    if (!hasRequests && !isSilent && !this.#others.isDue(startedAt)) return;
     try {
       await this.#exchange(life, due);
       this.#hasFailed = false;
@@ -264,30 +266,41 @@ export class LeaseClient {
       this.#nextTickAt = clock.monotonic() + MAX_TICK_MS;
       return;
     }
-    if (previousLife !== undefined && life !== previousLife) await store.leases.release(node, previousLife);
-    if (this.#earlier.isDue(clock.monotonic())) await this.#earlier.release(life);
+    if (this.#others.isDue(clock.monotonic())) await this.#others.releaseEnded(life);
     const callMs = clock.monotonic() - startedAt - workMs;
-    const tickMs = Math.max(workMs * WORK_TIME_FACTOR, callMs * CALL_TIME_FACTOR);
-    if (tickMs > TICK_MS) this.#nextTickAt = clock.monotonic() + Math.min(MAX_TICK_MS, tickMs);
+    this.#pause(Math.max(workMs * WORK_TIME_FACTOR, callMs * CALL_TIME_FACTOR));
+  }
+
+  /** Starts no run for `ms`, but at most for `MAX_TICK_MS`. */
+  #pause(ms: number): void {
+    if (ms > TICK_MS) this.#nextTickAt = this.#options.clock.monotonic() + Math.min(MAX_TICK_MS, ms);
   }
 
   #beginLife(life: number): void {
+    if (this.#life !== undefined) this.#others.addOwn(this.#life);
     this.#life = life;
     this.#sequence = 0;
     this.#makeAllDue();
   }
 
-  /** Creates and removes leases as limits are set and removed, and writes all shares into the limiter state. */
-  #findLeases(): void {
+  /**
+   * Creates and removes leases as limits are set and removed, and writes all shares into the limiter state. Returns whether a limit has
+   * changed.
+   */
+  #findLeases(): boolean {
     const { limits, clock } = this.#options;
-    this.#leases.update(limits.leased(), (name, limit) => {
-      this.#startTimer ??= clock.setTimeout(() => this.#timeOutStart(), MAX_START_MS);
+    const hasChanged = this.#leases.update(limits.leased(), (name, limit) => {
+      this.#startTimer ??= clock.setTimeout(() => {
+        this.#hasStartTimedOut = true;
+        this.#reportFirstShares();
+      }, MAX_START_MS);
       this.#hadFirstShares = false;
       const lease = new Lease(name, limit);
       if (this.#mayHaveClients) lease.useUnleasedShare(this.#savedShareOf(name));
       return lease;
     });
-    for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
+    if (hasChanged) for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
+    return hasChanged;
   }
 
   #savedShareOf(name: LeaseName): number | undefined {
@@ -300,23 +313,27 @@ export class LeaseClient {
     this.#options.registry.setShare(row, lease.name.resource, share);
   }
 
-  /** Measures what the clients of all owners need, and returns the leases that are due. */
+  /** Measures what the clients of all owners need, and returns the leases to exchange. */
   async #measure(): Promise<readonly PlacedLease[]> {
     const { registry, clock, isDraining } = this.#options;
     const due: PlacedLease[] = [];
     let measured = 0;
+    let hasLeft = false;
     for (const { owner, window, leases } of this.#leases.owners) {
       measured += 1;
       if (measured % OWNERS_PER_TURN === 0) await nextTurn();
       const now = clock.monotonic();
-      const { row } = owner;
-      window.add(registry.demand(row), now);
+      const { row, isLeaving } = owner;
+      const demand = registry.demand(row);
+      hasLeft ||= isLeaving && demand.open === 0;
+      window.add(demand, now);
       for (const [resource, lease] of leases) {
-        lease.update(window.demandFor(resource, lease.limit), isDraining());
+        lease.update(window.demandFor(resource, lease.limit), isLeaving || isDraining());
         if (lease.isDue(now)) due.push({ row, window, lease });
       }
     }
-    return due;
+    if (hasLeft) this.#findLeases();
+    return this.#leases.withHalfDue(due, clock.monotonic());
   }
 
   async #exchange(life: number, due: readonly PlacedLease[]): Promise<void> {

@@ -1,8 +1,8 @@
 import { demandPerSecond, type LeasedResource, type ShareClaim } from '@weir/model/data-plane';
 import type { RowDemand } from './limiter-registry.ts';
 
-/** Demand is measured over the last second. */
-const WINDOW_MS = 1_000;
+/** The time over which a rate is limited, and over which its demand is measured. */
+export const RATE_WINDOW_MS = 1_000;
 /**
  * The window over which a proxy measures bandwidth. The proxy claims bandwidth for clients that have left for at most
  * this time.
@@ -35,7 +35,7 @@ export class DemandWindow {
     const [last, previous] = [samples.at(-1), samples.at(-2)];
     if (last !== undefined && previous !== undefined && last.at - previous.at < MIN_SAMPLE_INTERVAL_MS) samples.pop();
     samples.push({ at, row });
-    while (samples.length > 2 && at - (samples[1] as Sample).at >= WINDOW_MS) samples.shift();
+    while (samples.length > 2 && at - (samples[1] as Sample).at >= RATE_WINDOW_MS) samples.shift();
   }
 
   /** Returns the demand for a limit. To be called after `add`. */

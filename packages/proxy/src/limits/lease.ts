@@ -14,9 +14,6 @@ import type { LeaseGrant, LeaseName, LeaseRequest } from '@weir/store';
 import type { ResourceDemand } from './lease-demand.ts';
 import type { LimitShare } from './limiter-registry.ts';
 
-/** Each lease is exchanged at least this often, so that a store that has lost its data learns all shares again. */
-const MAX_EXCHANGE_INTERVAL_MS = 2_500;
-
 interface RequestOptions {
   /** In milliseconds of the monotonic clock. */
   readonly now: number;
@@ -43,6 +40,7 @@ export class Lease {
   #isUnreported = false;
   #lastHeld = 0;
   #exchangedAt = Number.NEGATIVE_INFINITY;
+  #intervalMs = 0;
 
   constructor(name: LeaseName, limit: number) {
     this.name = name;
@@ -73,8 +71,8 @@ export class Lease {
   }
 
   /**
-   * If the share is 0 although a share is wanted, uses `savedShare`, the share that an earlier incarnation had, or otherwise a tenth of
-   * the limit, and returns true. With a share of 0, this proxy would refuse all clients.
+   * Sets a share without a grant: `savedShare`, the share that an earlier incarnation had, or otherwise a tenth of the limit. Does nothing
+   * and returns false if this proxy has a share or wants none. With a share of 0, this proxy would refuse all clients.
    */
   useUnleasedShare(savedShare: number | undefined): boolean {
     if (this.#share > 0 || this.#wanted === 0) return false;
@@ -94,7 +92,7 @@ export class Lease {
   /** Reports whether the lease should be exchanged at `now`, in milliseconds of the monotonic clock. */
   isDue(now: number): boolean {
     const limit = this.#leasedUnits;
-    const interval = exchangeIntervalMs({
+    this.#intervalMs = exchangeIntervalMs({
       limit,
       claims: [this.#claim, ...this.#others.others],
       share: this.#share,
@@ -102,7 +100,17 @@ export class Lease {
       held: this.#lastHeld,
       hasDemandChanged: isRate(this.name.resource) && hasDemandChanged(this.#claim.demand, this.#reportedDemand, limit),
     });
-    return now - this.#exchangedAt >= Math.min(interval, MAX_EXCHANGE_INTERVAL_MS);
+    return now - this.#exchangedAt >= this.#intervalMs;
+  }
+
+  /** The time between two exchanges, as of the last call of `isDue`. */
+  get intervalMs(): number {
+    return this.#intervalMs;
+  }
+
+  /** Reports whether half of the interval has passed at `now`. */
+  isHalfDue(now: number): boolean {
+    return now - this.#exchangedAt >= this.#intervalMs / 2;
   }
 
   /** Makes the next call of `isDue` return true. */

@@ -37,21 +37,38 @@ export class OwnLeases implements Iterable<PlacedLease> {
       for (const lease of leases.values()) yield { row: owner.row, window, lease };
   }
 
-  /** Creates and removes leases as limits were set and removed. */
-  update(limited: Iterable<LimitedOwner>, create: (name: LeaseName, limit: number) => Lease): void {
+  /** Creates and removes leases as limits were set and removed. Returns whether a limit or an owner has changed. */
+  update(limited: Iterable<LimitedOwner>, create: (name: LeaseName, limit: number) => Lease): boolean {
     const gone = new Map(this.#owners);
+    let hasChanged = false;
     for (const owner of limited) {
       const key = ownerKey(owner.owner);
       gone.delete(key);
       const known = this.#owners.get(key) ?? { owner, window: new DemandWindow(), leases: new Map() };
+      hasChanged ||= known.owner.row !== owner.row || known.owner.isLeaving !== owner.isLeaving;
       known.owner = owner;
       this.#owners.set(key, known);
-      for (const resource of LEASED_RESOURCES) this.#updateLease(known, resource, create);
+      for (const resource of LEASED_RESOURCES) if (this.#updateLease(known, resource, create)) hasChanged = true;
     }
     for (const [key, { leases }] of gone) {
       this.#owners.delete(key);
       for (const { name } of leases.values()) this.toReturn.set(leaseKey(name), name);
     }
+    return hasChanged || gone.size > 0;
+  }
+
+  /**
+   * Returns `due` and the leases that are exchanged together with them: the leases that have waited for at least half of their interval, if
+   * their interval is not longer. Without this, limits that were set at different times would be exchanged in calls of their own for ever.
+   */
+  withHalfDue(due: readonly PlacedLease[], now: number): readonly PlacedLease[] {
+    if (due.length === 0) return due;
+    const longestMs = due.reduce((longest, { lease }) => Math.max(longest, lease.intervalMs), 0);
+    const all = new Set(due.map(({ lease }) => lease));
+    const halfDue = [...this].filter(
+      ({ lease }) => lease.intervalMs <= longestMs && lease.isHalfDue(now) && !all.has(lease),
+    );
+    return [...due, ...halfDue];
   }
 
   /** Whether the limit of the lease still exists. */
@@ -60,23 +77,26 @@ export class OwnLeases implements Iterable<PlacedLease> {
     return this.#owners.get(ownerKey(owner))?.leases.get(resource) === lease;
   }
 
+  /** Returns whether the limit has changed. */
   #updateLease(
     { owner, leases }: LeasedOwner,
     resource: LeasedResource,
     create: (name: LeaseName, limit: number) => Lease,
-  ): void {
+  ): boolean {
     const limit = owner.limits[resource];
     let lease = leases.get(resource);
     if (limit === Number.POSITIVE_INFINITY) {
       leases.delete(resource);
       if (lease !== undefined) this.toReturn.set(leaseKey(lease.name), lease.name);
-      return;
+      return lease !== undefined;
     }
+    const hasChanged = lease?.limit !== limit;
     if (lease === undefined) {
       lease = create({ owner: owner.owner, resource }, limit);
       leases.set(resource, lease);
       this.toReturn.delete(leaseKey(lease.name));
     }
     lease.limit = limit;
+    return hasChanged;
   }
 }

@@ -29,6 +29,8 @@ export interface LimitedOwner {
   readonly row: number;
   /** The limits of the whole fleet, of which this proxy has shares (`LimiterRegistry.setShare`). */
   readonly limits: LimiterConfig;
+  /** Whether the owner is not in the routing table of this proxy any more, but still has open connections. */
+  readonly isLeaving: boolean;
 }
 
 /** Applies the limits of the routing table to the limiter state. */
@@ -38,32 +40,40 @@ export class TableLimits {
   /** The tenants that have Services on this proxy, and the number of these Services. */
   readonly #tenantsByEntryId = new Map<string, { readonly tenant: string; services: number }>();
 
+  /** The owners that were removed from the table, by entry id. Some of them may still have open connections. */
+  readonly #removed = new Map<string, { readonly owner: LeaseOwner; readonly row: number }>();
+
   constructor(registry: LimiterRegistry) {
     this.#registry = registry;
   }
 
   /**
-   * Applies changes of the table. `entries` is the table after the changes. Returns the rows to send to the workers.
-   * Also returns the owners whose rows may be released after the new rows were sent.
+   * Applies changes of the table. `entries` is the table after the changes. Returns the rows to send to the workers, the
+   * owners whose rows may be released after the new rows were sent, and whether limits may have changed.
    */
   apply(
     changes: readonly Change[],
     entries: ReadonlyMap<string, Entry>,
-  ): { rows: LimiterRows[]; releasedOwners: string[] } {
+  ): { rows: LimiterRows[]; releasedOwners: string[]; mayChangeLimits: boolean } {
     const rows: LimiterRows[] = [];
     const released: string[] = [];
+    let hasTenantChanges = false;
     for (const change of changes) {
       // Skips entries without limits, such as endpoints and listeners, because most entries of a large table are
       // endpoints or listeners.
       if (change.kind === 'put' && change.entry.kind !== 'service' && change.entry.kind !== 'tenant') continue;
       const id = change.kind === 'put' ? change.entry.id : change.id;
       const entry = entries.get(id);
-      if (entry?.kind === 'tenant') this.#limitTenant(entry);
+      if (entry?.kind === 'tenant') {
+        this.#limitTenant(entry);
+        hasTenantChanges = true;
+      }
       const before = this.#servicesByEntryId.get(id);
       if (entry?.kind === 'service') rows.push(this.#placeService(entry, { before, entries, released }));
       else if (before !== undefined) rows.push(this.#removeService(id, before, released));
     }
-    return { rows, releasedOwners: released.filter((owner) => !this.#isUsed(owner)) };
+    const releasedOwners = released.filter((owner) => !this.#isUsed(owner));
+    return { rows, releasedOwners, mayChangeLimits: hasTenantChanges || rows.length > 0 };
   }
 
   /**
@@ -84,17 +94,25 @@ export class TableLimits {
     for (const [id, { tenant }] of this.#tenantsByEntryId) yield { tenant, connections: this.#registry.openCount(id) };
   }
 
-  /** Yields the owners on this proxy that have at least one limit. */
+  /**
+   * Yields the owners on this proxy that have at least one limit. An owner that was removed from the table is yielded until its last
+   * connection has ended.
+   */
   *leased(): Iterable<LimitedOwner> {
     for (const [id, { tenant }] of this.#tenantsByEntryId) {
       const row = this.#registry.allocateRow(id);
       const limits = this.#registry.limits(row);
-      if (hasLimit(limits)) yield { owner: { kind: 'tenant', name: tenant }, row, limits };
+      if (hasLimit(limits)) yield { owner: { kind: 'tenant', name: tenant }, row, limits, isLeaving: false };
     }
     for (const { uid, rows } of this.#servicesByEntryId.values()) {
       const [, row] = rows;
       const limits = this.#registry.limits(row);
-      if (hasLimit(limits)) yield { owner: { kind: 'service', uid }, row, limits };
+      if (hasLimit(limits)) yield { owner: { kind: 'service', uid }, row, limits, isLeaving: false };
+    }
+    for (const [id, { owner, row }] of this.#removed) {
+      const limits = this.#registry.limits(row);
+      if (this.#registry.openCount(id) === 0) this.#removed.delete(id);
+      else if (hasLimit(limits)) yield { owner, row, limits, isLeaving: true };
     }
   }
 
@@ -102,6 +120,7 @@ export class TableLimits {
     const { id, uid } = entry;
     const tenant = entry.tenant ?? before?.tenant ?? null;
     const service = this.#registry.allocateRow(id);
+    this.#removed.delete(id);
     this.#registry.configure(service, serviceLimitsOf(entry.settings?.limits));
     if (tenant !== before?.tenant) {
       this.#countTenantService(tenant, 1);
@@ -117,13 +136,14 @@ export class TableLimits {
 
   #removeService(id: string, before: LimitedService, released: string[]): LimiterRows {
     this.#servicesByEntryId.delete(id);
+    this.#removed.set(id, { owner: { kind: 'service', uid: before.uid }, row: before.rows[1] });
     released.push(id);
     this.#releaseTenant(before, released);
     return [before.uid, UNLIMITED_ROW, UNLIMITED_ROW];
   }
 
   #limitTenant({ id, limits }: TenantEntry): void {
-    if (this.#tenantsByEntryId.has(id))
+    if (this.#tenantsByEntryId.has(id) || this.#removed.has(id))
       this.#registry.configure(this.#registry.allocateRow(id), tenantLimitsOf(limits));
   }
 
@@ -138,8 +158,13 @@ export class TableLimits {
     const id = tenantId(tenant);
     const counted = this.#tenantsByEntryId.get(id) ?? { tenant, services: 0 };
     counted.services += change;
-    if (counted.services > 0) this.#tenantsByEntryId.set(id, counted);
-    else this.#tenantsByEntryId.delete(id);
+    if (counted.services > 0) {
+      this.#tenantsByEntryId.set(id, counted);
+      this.#removed.delete(id);
+    } else {
+      this.#tenantsByEntryId.delete(id);
+      this.#removed.set(id, { owner: { kind: 'tenant', name: tenant }, row: this.#registry.allocateRow(id) });
+    }
   }
 
   /**

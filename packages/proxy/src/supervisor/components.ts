@@ -189,7 +189,7 @@ export function createComponents(
     tableReadyToServe,
     onNodeAcquired() {
       admin?.acquire();
-      leases.releaseEarlier();
+      leases.releaseOthers();
     },
   });
 

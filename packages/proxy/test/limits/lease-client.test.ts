@@ -123,25 +123,6 @@ test('a proxy that drains keeps only what its clients use', async () => {
   assert.ok(a.share >= LIMIT - 50, `${a.share}`);
 });
 
-test('a proxy that ended without a goodbye loses its share when the node’s next proxy starts', async () => {
-  await using fleet = await threeProxies();
-  await fleet.run(5_000, { a: 500, b: 500 });
-  const killed = fleet.proxies.get('b') as SimulatedProxy;
-  killed.isDead = true;
-  await fleet.run(5_000, { a: 500 });
-  const a = fleet.proxies.get('a') as SimulatedProxy;
-  assert.equal(a.share + killed.share + (fleet.proxies.get('c')?.share ?? 0), MAX_IN_SECOND);
-  await fleet.add('b', { life: 2 });
-  await fleet.run(500, { a: 500 });
-  assert.ok(a.share >= 0.95 * LIMIT, `${a.share}`);
-  assert.deepEqual((await fleet.store.leases.members()).map(({ node, life }) => `${node} ${life}`).sort(), [
-    'a 1',
-    'b 2',
-    'c 1',
-  ]);
-  await fleet.close(killed.client);
-});
-
 test('proxies keep their last shares while the store is away, and move them again after it is back', async () => {
   await using fleet = await threeProxies();
   await fleet.run(5_000, { a: 500, b: 100 });
@@ -254,33 +235,68 @@ test('a proxy keeps the share that it has taken while the store did not answer, 
   assert.equal(a.share, LIMIT / 10);
 });
 
-test('a proxy that serves the node alone after a takeover releases the earlier incarnation that was killed', async () => {
+test('a tenant that leaves a proxy keeps there what its connections use, until the last one has ended', async () => {
   await using fleet = await threeProxies();
+  const [a, b] = [fleet.proxies.get('a') as SimulatedProxy, fleet.proxies.get('b') as SimulatedProxy];
+  for (const proxy of fleet.proxies.values()) proxy.setLimits({ connections: LIMIT });
+  b.open = 40;
   await fleet.run(3_000, {});
-  const killed = fleet.proxies.get('b') as SimulatedProxy;
-  killed.isDead = true;
-  const successor = await fleet.add('b', { life: 2, releasesEarlier: false });
+  b.isLeaving = true;
+  b.client.onLimitsChanged();
+  a.open = LIMIT - 40;
   await fleet.run(3_000, {});
-  const names = async (): Promise<string[]> =>
-    (await fleet.store.leases.members()).map(({ node, life }) => `${node} ${life}`).sort();
-  assert.deepEqual(await names(), ['a 1', 'b 1', 'b 2', 'c 1']);
-  successor.client.releaseEarlier();
-  await fleet.run(600, {});
-  assert.deepEqual(await names(), ['a 1', 'b 2', 'c 1']);
-  await fleet.close(killed.client);
+  assert.deepEqual([b.share, a.share], [40, LIMIT - 40]);
+  b.open = 0;
+  await fleet.run(3_000, {});
+  assert.ok(a.share > LIMIT - 40, `${a.share}`);
+});
+
+test('a proxy that drains saves the shares from before, which a start without the store needs', async () => {
+  await using fleet = await threeProxies();
+  const b = fleet.proxies.get('b') as SimulatedProxy;
+  await fleet.run(3_000, { b: 500 });
+  const before = [...(b.client.savedShares ?? [])];
+  assert.ok((before[0]?.[1] ?? 0) > 0.8 * LIMIT, `${before}`);
+  b.isDraining = true;
+  await fleet.run(3_000, {});
+  assert.ok(b.share <= 1, `${b.share}`);
+  await fleet.close(b.client);
+  fleet.proxies.delete('b');
+  assert.deepEqual([...(b.client.savedShares ?? [])], before);
+});
+
+test('changes of the routing table without changes of limits call the store no more often', async () => {
+  await using fleet = await threeProxies();
+  const a = fleet.proxies.get('a') as SimulatedProxy;
+  const calls = { exchange: 0, members: 0 };
+  fleet.observeCalls(calls);
+  for (let change = 0; change < 100; change += 1) {
+    a.client.onLimitsChanged();
+    await fleet.run(10, {});
+  }
+  assert.ok(calls.exchange <= 9, `${calls.exchange}`);
+});
+
+test('limits that were set at different times are exchanged together', async () => {
+  await using fleet = new SimulatedFleet();
+  const calls = { exchange: 0, members: 0 };
+  const a = await fleet.add('a');
+  for (let added = 1; added <= 4; added += 1) {
+    await fleet.run(130, {});
+    const names = ['connections', 'requestsPerSecond', 'inBitsPerSecond', 'outBitsPerSecond'].slice(0, added);
+    a.setLimits(Object.fromEntries(names.map((name) => [name, LIMIT])));
+  }
+  await fleet.run(2_000, {});
+  fleet.observeCalls(calls);
+  await fleet.run(10_000, {});
+  assert.ok(calls.exchange >= 19 && calls.exchange <= 22, `${calls.exchange}`);
 });
 
 test('a proxy without clients calls the store twice a second, and looks for earlier incarnations once', async () => {
   await using fleet = new SimulatedFleet();
   const calls = { exchange: 0, members: 0 };
-  const leases = new Proxy(fleet.store.leases, {
-    get(target, name) {
-      if (name === 'exchange' || name === 'members') calls[name] += 1;
-      const value = target[name as keyof typeof target];
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-  await fleet.add('a', { store: { leases, connection: 'ready' } });
+  fleet.observeCalls(calls);
+  await fleet.add('a');
   await fleet.run(1_000, {});
   calls.exchange = 0;
   await fleet.run(10_000, {});
@@ -297,19 +313,6 @@ test('proxies that start with a store that has lost its data use a tenth until t
   assert.match(a.warnings.join(), /without granted shares/);
   await fleet.run(3_000, {});
   assert.equal(a.share, MAX_IN_SECOND);
-});
-
-test('a proxy that is back within a second of its predecessor’s last call waits until that second has passed', async () => {
-  await using fleet = await threeProxies();
-  await fleet.run(5_000, { b: 500 });
-  const killed = fleet.proxies.get('b') as SimulatedProxy;
-  killed.isDead = true;
-  const b = await fleet.add('b', { life: 2 });
-  await fleet.run(800, { b: 500 });
-  assert.ok(b.share < 0.1 * LIMIT, `${b.share}`);
-  await fleet.run(500, { b: 500 });
-  assert.ok(b.share > 0.9 * LIMIT, `${b.share}`);
-  await fleet.close(killed.client);
 });
 
 test('a proxy that starts while the store is away uses its saved share, or else a tenth of the limit', async () => {

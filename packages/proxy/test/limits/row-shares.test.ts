@@ -153,8 +153,48 @@ test('yields the tenants and Services that have limits', () => {
   assert.deepEqual(
     [...tableLimits.leased()],
     [
-      { owner: { kind: 'tenant', name: 'shop' }, row: tenantRow, limits: { ...UNLIMITED, requestsPerSecond: 10 } },
-      { owner: { kind: 'service', uid: web }, row: serviceRow, limits: { ...UNLIMITED, connections: 3 } },
+      {
+        owner: { kind: 'tenant', name: 'shop' },
+        row: tenantRow,
+        limits: { ...UNLIMITED, requestsPerSecond: 10 },
+        isLeaving: false,
+      },
+      {
+        owner: { kind: 'service', uid: web },
+        row: serviceRow,
+        limits: { ...UNLIMITED, connections: 3 },
+        isLeaving: false,
+      },
     ],
   );
+});
+
+test('yields a tenant and a Service that were removed until their last connection has ended', () => {
+  const registry = new LimiterRegistry(1);
+  const worker = new AdmissionController(registry.addWorker(1));
+  const tableLimits = new TableLimits(registry);
+  const limits = { connections: 3, connectionsPerClient: null, inBitsPerSecond: null, outBitsPerSecond: null };
+  const table = tableFor({}, [{ ...WEB, settings: { limits } }], { shop: { connections: 5 } });
+  worker.assign(tableLimits.apply(diff(EMPTY_TABLE, table), table.entries).rows);
+  const admission = worker.admit(web) as Admission;
+  const remove = (): void => {
+    const { rows, releasedOwners } = tableLimits.apply(diff(table, EMPTY_TABLE), EMPTY_TABLE.entries);
+    worker.assign(rows);
+    tableLimits.release(releasedOwners, 1);
+    registry.setAppliedMark(1);
+  };
+  const kinds = (): unknown[] => [...tableLimits.leased()].map(({ owner, isLeaving }) => [owner.kind, isLeaving]);
+  remove();
+  assert.deepEqual(kinds(), [
+    ['service', true],
+    ['tenant', true],
+  ]);
+  worker.assign(tableLimits.apply(diff(EMPTY_TABLE, table), table.entries).rows);
+  assert.deepEqual(kinds(), [
+    ['tenant', false],
+    ['service', false],
+  ]);
+  remove();
+  admission.release();
+  assert.deepEqual(kinds(), []);
 });

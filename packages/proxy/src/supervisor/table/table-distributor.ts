@@ -162,7 +162,7 @@ export class TableDistributor {
     const isFirst = this.#position === null;
     this.#position = position;
     this.#isPartial = true;
-    this.#options.onLimitsChanged();
+    if (isFirst || limits.mayChangeLimits) this.#options.onLimitsChanged();
     for (const part of splitTable(isFirst ? { ...command, isFirst } : command)) {
       this.#applyPart(part);
       yield;

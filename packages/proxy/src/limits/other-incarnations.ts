@@ -1,0 +1,73 @@
+// Releases the shares of limits that ended incarnations of this proxy's node still hold, for example because they were killed.
+import type { Clock } from '@weir/runtime';
+import type { LeaseStore } from '@weir/store';
+import { RATE_WINDOW_MS } from './lease-demand.ts';
+
+/** How long to wait at least before the next look at the incarnations of the node. */
+const MIN_GAP_MS = 100;
+/** How long to wait before the next look after a release. An incarnation that was silent but lives registers again. */
+const GAP_AFTER_RELEASE_MS = 5_000;
+
+export interface OtherIncarnationsOptions {
+  readonly node: string;
+  readonly leases: Pick<LeaseStore, 'members' | 'release'>;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly isDraining: () => boolean;
+}
+
+export class OtherIncarnations {
+  readonly #options: OtherIncarnationsOptions;
+  /** In milliseconds of the monotonic clock. */
+  #nextLookAt = Number.POSITIVE_INFINITY;
+  /** The previous numbers of this process. */
+  readonly #ownNumbers = new Set<number>();
+
+  constructor(options: OtherIncarnationsOptions) {
+    this.#options = options;
+  }
+
+  /** To be called when this proxy alone serves the node. */
+  startReleasing(): void {
+    this.#nextLookAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** To be called when this process has got another number than `life`. */
+  addOwn(life: number): void {
+    this.#ownNumbers.add(life);
+  }
+
+  /** Reports whether `releaseEnded` should be called at `now`, in milliseconds of the monotonic clock. */
+  isDue(now: number): boolean {
+    return this.#ownNumbers.size > 0 || now >= this.#nextLookAt;
+  }
+
+  /**
+   * Releases the shares of all incarnations of the node other than `life` that have ended: the previous numbers of this process, and
+   * the incarnations that have not called the store for a second. The clients of an incarnation that has called within the last second
+   * may still count for a rate. An incarnation that drains usually calls the store every 0.5 s. If it is released by mistake, its next
+   * exchange registers it again. Throws StoreError, and is then due again.
+   */
+  async releaseEnded(life: number): Promise<void> {
+    const { node, leases, clock, isDraining } = this.#options;
+    for (const own of this.#ownNumbers) {
+      await leases.release(node, own);
+      this.#ownNumbers.delete(own);
+    }
+    if (clock.monotonic() < this.#nextLookAt) return;
+    this.#nextLookAt = Number.POSITIVE_INFINITY;
+    // A proxy that drains may have a successor on the node, which looks instead.
+    if (isDraining()) return;
+    try {
+      for (const member of await leases.members()) {
+        if (member.node !== node || member.life === life) continue;
+        const waitMs = RATE_WINDOW_MS - member.silentMs;
+        if (waitMs <= 0) await leases.release(node, member.life);
+        const gapMs = waitMs <= 0 ? GAP_AFTER_RELEASE_MS : Math.max(MIN_GAP_MS, waitMs);
+        this.#nextLookAt = Math.min(this.#nextLookAt, clock.monotonic() + gapMs);
+      }
+    } catch (error) {
+      this.startReleasing();
+      throw error;
+    }
+  }
+}
