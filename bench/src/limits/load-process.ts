@@ -1,5 +1,6 @@
 // Program `load-process.ts`: clients that open connections at random times, send a byte and wait for its echo. Counts the connections
-// that were offered and admitted in each tenth of a second. A connection is offered once, also if its client fails over to another proxy.
+// that were offered and admitted in each tenth of a second. A connection counts as offered once, even if its client
+// tries several proxies.
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serveRpc } from '../processes/rpc.ts';
@@ -63,7 +64,7 @@ async function run(proxies: readonly SocketAddress[], seed: number): Promise<Con
   return { offered, admitted };
 }
 
-/** Returns the proxy's address, followed by the other addresses, of which each is the first in turn. */
+/** Returns the proxy's address, followed by the other addresses, rotated by `turn`. The load of a dead proxy thus spreads evenly. */
 function failoverOrder(proxies: readonly SocketAddress[], proxy: number, turn: number): readonly SocketAddress[] {
   const others = proxies.filter((_, index) => index !== proxy);
   const first = turn % others.length;
