@@ -6,11 +6,11 @@ const SLOT_NS = 10_000_000;
 /** The slots of a second, and one more, because a second can begin and end within a slot. */
 const SLOTS = 101;
 /**
- * How far a worker may be behind the newest slot: an hour, for a worker whose thread or machine did not run between reading the clock and
- * reading the newest slot. If the newest slot is further ahead, its number has wrapped, which takes 497 days without a unit.
+ * The maximum number of slots, a minute, that a worker may be late because its thread was paused after it had read the clock. If the newest
+ * slot is further ahead, its number has wrapped, which takes 497 days without a unit.
  */
-const MAX_LATE_SLOTS = 360_000;
-/** The cell that holds the number of the newest slot, modulo 2^32. The cells of the slots follow. */
+const MAX_LATE_SLOTS = 6_000;
+/** The cell that holds the number of the newest slot, modulo 2^32; 0 before the first unit. The cells of the slots follow. */
 const NEWEST_CELL = 0;
 const FIRST_SLOT_CELL = 1;
 export const SECOND_WINDOW_CELLS: number = FIRST_SLOT_CELL + SLOTS;
@@ -95,7 +95,7 @@ function newestSlot(cells: Int32Array, slot: number): number {
   for (;;) {
     const newest = Atomics.load(cells, NEWEST_CELL);
     const ahead = (newest - slot) | 0;
-    if (ahead >= 0 && ahead < MAX_LATE_SLOTS) return slot + ahead;
+    if (newest !== 0 && ahead >= 0 && ahead < MAX_LATE_SLOTS) return slot + ahead;
     if (Atomics.compareExchange(cells, NEWEST_CELL, newest, slot | 0) === newest) return slot;
   }
 }
