@@ -21,6 +21,11 @@ const MIN_KEPT_SILENCE_MS = 30_000;
 const UNPROVEN_PAUSE_MS = 10_000;
 /** How long the reaper does not probe a silent member that has accepted a connection. */
 const ACCEPTED_PAUSE_MS = 1_000;
+/**
+ * How long a member without a heartbeat may be silent while another incarnation of its node reaches the store, for example because the
+ * member was killed before it took the node over.
+ */
+const MAX_REPLACED_SILENCE_MS = 5_000;
 const PROBE_TIMEOUT_MS = 300;
 /** The addresses that stand for all interfaces. The controller cannot connect to a proxy at such an address. */
 const ANY_ADDRESSES: readonly string[] = ['0.0.0.0', '::'];
@@ -56,8 +61,8 @@ interface AdminServer {
  * 2. The member has no heartbeat, and the host does not accept connections to the admin server.
  *
  * The reaper probes nothing if the address of the admin server is unknown, a wildcard or a loopback address, or if another
- * incarnation of the node is alive, which may have the same address. The shares then expire after `MAX_LEASE_SILENCE_MS`, or
- * the other incarnation releases them when it alone serves the node.
+ * incarnation of the node is alive, which may have the same address. The shares then return after `MAX_LEASE_SILENCE_MS`, or after
+ * `MAX_REPLACED_SILENCE_MS` if only the other incarnation has a heartbeat, or when the other incarnation alone serves the node.
  */
 export class LeaseReaper {
   readonly #options: LeaseReaperOptions;
@@ -124,16 +129,19 @@ export class LeaseReaper {
     const { node, life, silentMs } = member;
     const server = this.#adminServers.get(keyOf(member));
     const alive = this.#aliveByNode.get(node) ?? [];
-    if (server === undefined || alive.some((incarnation) => incarnation.life !== life))
+    const hasHeartbeat = alive.some((incarnation) => incarnation.life === life);
+    const hasOther = alive.some((incarnation) => incarnation.life !== life);
+    if (server === undefined || hasOther) {
+      const maxSilenceMs = hasOther && !hasHeartbeat ? MAX_REPLACED_SILENCE_MS : MAX_LEASE_SILENCE_MS;
       // The store itself expires a member only when another member exchanges a lease that both have.
-      return silentMs >= MAX_LEASE_SILENCE_MS ? leases.release(node, life) : undefined;
+      return silentMs >= maxSilenceMs ? leases.release(node, life) : undefined;
+    }
     if (silentMs < MIN_SILENCE_MS) {
       const mayProbe = clock.monotonic() - server.probedAt >= UNPROVEN_PAUSE_MS;
       if (!server.hasAccepted && mayProbe) await this.#probe(server);
       return;
     }
     if (clock.monotonic() - server.acceptedAt < ACCEPTED_PAUSE_MS) return;
-    const hasHeartbeat = alive.length > 0;
     let answer = await this.#probe(server);
     // Probes again, because a packet may have been lost. A member with a heartbeat is probed again in the next run.
     if (answer === 'none' && !hasHeartbeat) answer = await this.#probe(server);

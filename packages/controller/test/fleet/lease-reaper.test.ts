@@ -187,6 +187,18 @@ test('leaves a member to the store while another incarnation of the node is aliv
   assert.deepEqual(await scenario.members(), ['a/2', 'b/1']);
 });
 
+test('releases a member without a heartbeat that is silent for 5 s beside another incarnation of its node', async () => {
+  await using scenario = await startScenario('a/1', 'a/2', 'b/1');
+  const serve = async (): Promise<void> => {
+    await silence(scenario, heartbeat('a', 1, null), heartbeat('b', 1, null));
+    await scenario.exchange('a/1');
+  };
+  for (let round = 0; round < 3; round += 1) await serve();
+  assert.deepEqual(await scenario.members(), ['a/1', 'a/2', 'b/1']);
+  for (let round = 0; round < 2; round += 1) await serve();
+  assert.deepEqual(await scenario.members(), ['a/1', 'b/1']);
+});
+
 test('releases a member that has expired although the address of its admin server is unknown', async () => {
   await using scenario = await startScenario('a/1', 'b/1');
   for (let second = 0; second < 62; second += 1) await silence(scenario, heartbeat('b', 1, null));
