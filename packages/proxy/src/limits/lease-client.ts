@@ -74,6 +74,8 @@ export class LeaseClient {
   /** False until the listeners open. Until then, the proxy uses only granted shares. */
   #mayHaveClients = false;
   #nextTickAt = Number.NEGATIVE_INFINITY;
+  /** Whether the next run must not wait. */
+  #isUrgent = false;
   #raisesFrom = Number.NEGATIVE_INFINITY;
   /** Whether the last exchange failed. Until an exchange succeeds, shares are not lowered, because the store could not raise them again. */
   #hasFailed = false;
@@ -107,22 +109,18 @@ export class LeaseClient {
 
   /** To be called when limits may have changed. */
   onLimitsChanged(): void {
-    if (!this.#findLeases()) return;
-    this.#nextTickAt = Number.NEGATIVE_INFINITY;
-    this.#loop.trigger();
+    if (this.#findLeases()) this.#runSoon();
   }
 
   /** To be called when the store is reachable again. The store may have lost what it granted last. */
   onStoreReady(): void {
-    const { clock } = this.#options;
-    this.#raisesFrom = clock.monotonic() + LEASE_REGISTRATION_MS;
-    this.#makeAllDue();
-    this.#nextTickAt = Number.NEGATIVE_INFINITY;
-    this.#loop.trigger();
+    this.#raisesFrom = this.#options.clock.monotonic() + LEASE_REGISTRATION_MS;
+    this.#leases.makeAllDue();
+    this.#runSoon();
   }
 
   /**
-   * Whether the listeners need not wait any longer: the store has granted a share of each limit, is unreachable or refuses leases, or
+   * Whether the listeners may open: the store has granted a share of each limit, is unreachable or refuses leases, or
    * `MAX_START_MS` has passed.
    */
   get hasFirstShares(): boolean {
@@ -155,18 +153,14 @@ export class LeaseClient {
     if (this.#options.store.connection !== 'ready') this.#setIsolated(true);
   }
 
-  /**
-   * To be called when this proxy alone serves the node. Releases the shares of other incarnations of the node that have ended, because
-   * an incarnation that was killed did not release them.
-   */
+  /** To be called when this proxy alone serves the node. Releases the shares of incarnations of the node that were killed. */
   releaseOthers(): void {
     this.#others.startReleasing();
   }
 
   /** The number of leases that are due for an exchange. Grows to all leases while the store is unreachable. */
   get pendingExchanges(): number {
-    const now = this.#options.clock.monotonic();
-    return [...this.#leases].filter(({ lease }) => lease.isDue(now)).length + this.#leases.toReturn.size;
+    return this.#leases.dueAt(this.#options.clock.monotonic()) + this.#leases.toReturn.size;
   }
 
   /** What an operator should know about the leases; undefined if there is no problem. */
@@ -176,7 +170,7 @@ export class LeaseClient {
 
   /**
    * The shares to save; another object after each change. Undefined before the first exchange. While this proxy drains, its shares fall to
-   * 0. A proxy that starts without the store then needs the shares from before.
+   * 0. The next proxy may start without the store, so that the shares from before the drain are kept.
    */
   get savedShares(): SavedShares | undefined {
     const saved = this.#savedShares;
@@ -239,10 +233,12 @@ export class LeaseClient {
   async #exchangeAs(life: number): Promise<void> {
     const { clock } = this.#options;
     const startedAt = clock.monotonic();
+    this.#isUrgent = false;
     if (life !== this.#life) this.#beginLife(life);
     const due = await this.#measure();
     const workMs = clock.monotonic() - startedAt;
-    this.#pause(workMs * WORK_TIME_FACTOR);
+    const pauseMs = Math.min(MAX_SILENCE_MS, workMs * WORK_TIME_FACTOR);
+    this.#pause(pauseMs);
     // Without leases, runs are `MAX_SILENCE_MS` apart, and each call begins a little after its run.
     const silenceMs = this.#leases.isEmpty ? MAX_SILENCE_MS - TICK_MS : MAX_SILENCE_MS;
     const isSilent = startedAt - this.#calledAt >= silenceMs;
@@ -268,19 +264,25 @@ export class LeaseClient {
     }
     if (this.#others.isDue(clock.monotonic())) await this.#others.releaseEnded(life);
     const callMs = clock.monotonic() - startedAt - workMs;
-    this.#pause(Math.max(workMs * WORK_TIME_FACTOR, callMs * CALL_TIME_FACTOR));
+    this.#pause(Math.max(pauseMs, Math.min(MAX_TICK_MS, callMs * CALL_TIME_FACTOR)));
   }
 
-  /** Starts no run for `ms`, but at most for `MAX_TICK_MS`. */
+  #runSoon(): void {
+    this.#isUrgent = true;
+    this.#nextTickAt = Number.NEGATIVE_INFINITY;
+    this.#loop.trigger();
+  }
+
+  /** Starts no run for `ms`, unless the limits have changed or the store is ready again since the run began. */
   #pause(ms: number): void {
-    if (ms > TICK_MS) this.#nextTickAt = this.#options.clock.monotonic() + Math.min(MAX_TICK_MS, ms);
+    if (ms > TICK_MS && !this.#isUrgent) this.#nextTickAt = this.#options.clock.monotonic() + ms;
   }
 
   #beginLife(life: number): void {
-    if (this.#life !== undefined) this.#others.addOwn(this.#life);
+    if (this.#life !== undefined) this.#others.addFormerNumber(this.#life);
     this.#life = life;
     this.#sequence = 0;
-    this.#makeAllDue();
+    this.#leases.makeAllDue();
   }
 
   /**
@@ -325,7 +327,7 @@ export class LeaseClient {
       const now = clock.monotonic();
       const { row, isLeaving } = owner;
       const demand = registry.demand(row);
-      hasLeft ||= isLeaving && demand.open === 0;
+      hasLeft ||= isLeaving && demand.open + demand.admittedNew + demand.admittedRequests === 0;
       window.add(demand, now);
       for (const [resource, lease] of leases) {
         lease.update(window.demandFor(resource, lease.limit), isLeaving || isDraining());
@@ -333,7 +335,7 @@ export class LeaseClient {
       }
     }
     if (hasLeft) this.#findLeases();
-    return this.#leases.withHalfDue(due, clock.monotonic());
+    return this.#leases.withLeasesDueSoon(due, clock.monotonic());
   }
 
   async #exchange(life: number, due: readonly PlacedLease[]): Promise<void> {
@@ -383,7 +385,7 @@ export class LeaseClient {
     this.#isForbidden = isForbidden;
     if (isForbidden) log.warn({ reason: errorMessage(error) }, FORBIDDEN_WARNING);
     else log.info('limits are divided among the proxies again');
-    this.#makeAllDue();
+    this.#leases.makeAllDue();
     for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
   }
 
@@ -392,9 +394,5 @@ export class LeaseClient {
     if (isIsolated === this.#isIsolated || !this.#mayHaveClients) return;
     this.#isIsolated = isIsolated;
     for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
-  }
-
-  #makeAllDue(): void {
-    for (const { lease } of this.#leases) lease.makeDue();
   }
 }

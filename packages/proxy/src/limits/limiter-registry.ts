@@ -72,7 +72,7 @@ interface AllocatedRow {
 
 /**
  * Assigns rows of the limiter state to tenants and Services, and slots to workers. A released row is reused when no
- * worker uses the row any more and no open connection is counted in the row.
+ * worker uses the row any more, and no open connection and no unit of the last second is counted in the row.
  */
 export class LimiterRegistry {
   /** Counts the open descriptors of this process. */
@@ -220,15 +220,23 @@ export class LimiterRegistry {
     configureLimiter(this.#state, row, { limits: shared, means, now: process.hrtime.bigint() });
   }
 
+  /**
+   * Reports whether nothing counts in the owner's row any more: the row was released, all workers know this, and the row has no open
+   * connection and no unit of the last second. Also returns true if the owner has no row.
+   */
+  isUnused(owner: string): boolean {
+    const allocated = this.#rowByOwner.get(owner);
+    if (allocated === undefined) return true;
+    const { row, releasedAtMark } = allocated;
+    if (releasedAtMark === undefined || releasedAtMark > this.#appliedMark) return false;
+    const { open, admittedNew, admittedRequests } = this.demand(row);
+    return open + admittedNew + admittedRequests === 0;
+  }
+
   #reclaim(): void {
     for (const owner of this.#releasedOwners) {
       const allocated = this.#rowByOwner.get(owner);
-      if (
-        allocated?.releasedAtMark === undefined ||
-        allocated.releasedAtMark > this.#appliedMark ||
-        this.#state.openCount(allocated.row) > 0
-      )
-        continue;
+      if (allocated === undefined || !this.isUnused(owner)) continue;
       this.#releasedOwners.delete(owner);
       this.#rowByOwner.delete(owner);
       this.#freeRows.push(allocated.row);

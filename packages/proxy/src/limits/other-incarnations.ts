@@ -3,9 +3,9 @@ import type { Clock } from '@weir/runtime';
 import type { LeaseStore } from '@weir/store';
 import { RATE_WINDOW_MS } from './lease-demand.ts';
 
-/** How long to wait at least before the next look at the incarnations of the node. */
+/** How long to wait at least before the next check. */
 const MIN_GAP_MS = 100;
-/** How long to wait before the next look after a release. An incarnation that was silent but lives registers again. */
+/** How long to wait before the next check after a release. An incarnation that was silent but lives registers again. */
 const GAP_AFTER_RELEASE_MS = 5_000;
 
 export interface OtherIncarnationsOptions {
@@ -18,9 +18,8 @@ export interface OtherIncarnationsOptions {
 export class OtherIncarnations {
   readonly #options: OtherIncarnationsOptions;
   /** In milliseconds of the monotonic clock. */
-  #nextLookAt = Number.POSITIVE_INFINITY;
-  /** The previous numbers of this process. */
-  readonly #ownNumbers = new Set<number>();
+  #nextCheckAt = Number.POSITIVE_INFINITY;
+  readonly #formerNumbers = new Set<number>();
 
   constructor(options: OtherIncarnationsOptions) {
     this.#options = options;
@@ -28,34 +27,34 @@ export class OtherIncarnations {
 
   /** To be called when this proxy alone serves the node. */
   startReleasing(): void {
-    this.#nextLookAt = Number.NEGATIVE_INFINITY;
+    this.#nextCheckAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** To be called when this process has got another number than `life`. */
-  addOwn(life: number): void {
-    this.#ownNumbers.add(life);
+  /** To be called when a new number replaces `life` as the number of this process. */
+  addFormerNumber(life: number): void {
+    this.#formerNumbers.add(life);
   }
 
   /** Reports whether `releaseEnded` should be called at `now`, in milliseconds of the monotonic clock. */
   isDue(now: number): boolean {
-    return this.#ownNumbers.size > 0 || now >= this.#nextLookAt;
+    return this.#formerNumbers.size > 0 || now >= this.#nextCheckAt;
   }
 
   /**
-   * Releases the shares of all incarnations of the node other than `life` that have ended: the previous numbers of this process, and
+   * Releases the shares of all incarnations of the node other than `life` that have ended: the former numbers of this process, and
    * the incarnations that have not called the store for a second. The clients of an incarnation that has called within the last second
    * may still count for a rate. An incarnation that drains usually calls the store every 0.5 s. If it is released by mistake, its next
-   * exchange registers it again. Throws StoreError, and is then due again.
+   * exchange registers it again. If this throws StoreError, `isDue` returns true again.
    */
   async releaseEnded(life: number): Promise<void> {
     const { node, leases, clock, isDraining } = this.#options;
-    for (const own of this.#ownNumbers) {
-      await leases.release(node, own);
-      this.#ownNumbers.delete(own);
+    for (const former of this.#formerNumbers) {
+      await leases.release(node, former);
+      this.#formerNumbers.delete(former);
     }
-    if (clock.monotonic() < this.#nextLookAt) return;
-    this.#nextLookAt = Number.POSITIVE_INFINITY;
-    // A proxy that drains may have a successor on the node, which looks instead.
+    if (clock.monotonic() < this.#nextCheckAt) return;
+    this.#nextCheckAt = Number.POSITIVE_INFINITY;
+    // A proxy that drains may have a successor on the node, which releases the incarnations that have ended.
     if (isDraining()) return;
     try {
       for (const member of await leases.members()) {
@@ -63,7 +62,7 @@ export class OtherIncarnations {
         const waitMs = RATE_WINDOW_MS - member.silentMs;
         if (waitMs <= 0) await leases.release(node, member.life);
         const gapMs = waitMs <= 0 ? GAP_AFTER_RELEASE_MS : Math.max(MIN_GAP_MS, waitMs);
-        this.#nextLookAt = Math.min(this.#nextLookAt, clock.monotonic() + gapMs);
+        this.#nextCheckAt = Math.min(this.#nextCheckAt, clock.monotonic() + gapMs);
       }
     } catch (error) {
       this.startReleasing();

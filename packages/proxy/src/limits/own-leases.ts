@@ -37,6 +37,15 @@ export class OwnLeases implements Iterable<PlacedLease> {
       for (const lease of leases.values()) yield { row: owner.row, window, lease };
   }
 
+  makeAllDue(): void {
+    for (const { lease } of this) lease.makeDue();
+  }
+
+  /** Returns how many leases are due at `now`, in milliseconds of the monotonic clock. */
+  dueAt(now: number): number {
+    return [...this].filter(({ lease }) => lease.isDue(now)).length;
+  }
+
   /** Creates and removes leases as limits were set and removed. Returns whether a limit or an owner has changed. */
   update(limited: Iterable<LimitedOwner>, create: (name: LeaseName, limit: number) => Lease): boolean {
     const gone = new Map(this.#owners);
@@ -44,8 +53,11 @@ export class OwnLeases implements Iterable<PlacedLease> {
     for (const owner of limited) {
       const key = ownerKey(owner.owner);
       gone.delete(key);
-      const known = this.#owners.get(key) ?? { owner, window: new DemandWindow(), leases: new Map() };
-      hasChanged ||= known.owner.row !== owner.row || known.owner.isLeaving !== owner.isLeaving;
+      const before = this.#owners.get(key);
+      // Another row has counters of its own, and an exchange that is not answered yet must not change the share of the row.
+      const isSame = before !== undefined && before.owner.row === owner.row;
+      const known = isSame ? before : { owner, window: new DemandWindow(), leases: new Map() };
+      hasChanged ||= known.owner.isLeaving !== owner.isLeaving;
       known.owner = owner;
       this.#owners.set(key, known);
       for (const resource of LEASED_RESOURCES) if (this.#updateLease(known, resource, create)) hasChanged = true;
@@ -58,15 +70,15 @@ export class OwnLeases implements Iterable<PlacedLease> {
   }
 
   /**
-   * Returns `due` and the leases that are exchanged together with them: the leases that have waited for at least half of their interval, if
-   * their interval is not longer. Without this, limits that were set at different times would be exchanged in calls of their own for ever.
+   * Returns `due`, and each lease that has waited for half of its interval, if that interval is at most the longest interval in `due`.
+   * Otherwise limits that were set at different times would be exchanged in calls of their own for ever.
    */
-  withHalfDue(due: readonly PlacedLease[], now: number): readonly PlacedLease[] {
+  withLeasesDueSoon(due: readonly PlacedLease[], now: number): readonly PlacedLease[] {
     if (due.length === 0) return due;
     const longestMs = due.reduce((longest, { lease }) => Math.max(longest, lease.intervalMs), 0);
-    const all = new Set(due.map(({ lease }) => lease));
+    const dueLeases = new Set(due.map(({ lease }) => lease));
     const halfDue = [...this].filter(
-      ({ lease }) => lease.intervalMs <= longestMs && lease.isHalfDue(now) && !all.has(lease),
+      ({ lease }) => lease.intervalMs <= longestMs && lease.isHalfDue(now) && !dueLeases.has(lease),
     );
     return [...due, ...halfDue];
   }

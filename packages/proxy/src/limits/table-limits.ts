@@ -29,7 +29,7 @@ export interface LimitedOwner {
   readonly row: number;
   /** The limits of the whole fleet, of which this proxy has shares (`LimiterRegistry.setShare`). */
   readonly limits: LimiterConfig;
-  /** Whether the owner is not in the routing table of this proxy any more, but still has open connections. */
+  /** Whether the owner is not in the routing table of this proxy any more, but its connections still count. */
   readonly isLeaving: boolean;
 }
 
@@ -40,7 +40,7 @@ export class TableLimits {
   /** The tenants that have Services on this proxy, and the number of these Services. */
   readonly #tenantsByEntryId = new Map<string, { readonly tenant: string; services: number }>();
 
-  /** The owners that were removed from the table, by entry id. Some of them may still have open connections. */
+  /** The owners that were removed from the table, by entry id. The connections of some of them still count. */
   readonly #removed = new Map<string, { readonly owner: LeaseOwner; readonly row: number }>();
 
   constructor(registry: LimiterRegistry) {
@@ -96,7 +96,7 @@ export class TableLimits {
 
   /**
    * Yields the owners on this proxy that have at least one limit. An owner that was removed from the table is yielded until its last
-   * connection has ended.
+   * connection has ended and its last units no longer count for the second.
    */
   *leased(): Iterable<LimitedOwner> {
     for (const [id, { tenant }] of this.#tenantsByEntryId) {
@@ -111,7 +111,7 @@ export class TableLimits {
     }
     for (const [id, { owner, row }] of this.#removed) {
       const limits = this.#registry.limits(row);
-      if (this.#registry.openCount(id) === 0) this.#removed.delete(id);
+      if (this.#registry.isUnused(id)) this.#removed.delete(id);
       else if (hasLimit(limits)) yield { owner, row, limits, isLeaving: true };
     }
   }
@@ -143,7 +143,7 @@ export class TableLimits {
   }
 
   #limitTenant({ id, limits }: TenantEntry): void {
-    if (this.#tenantsByEntryId.has(id) || this.#removed.has(id))
+    if (this.#tenantsByEntryId.has(id))
       this.#registry.configure(this.#registry.allocateRow(id), tenantLimitsOf(limits));
   }
 

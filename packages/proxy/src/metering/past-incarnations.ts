@@ -68,7 +68,8 @@ export class PastIncarnations {
       try {
         await this.#flushOne(past);
       } catch (error) {
-        if (error instanceof StoreError && error.code !== 'REFUSED') throw error;
+        const hasNumber = past.record.incarnation !== undefined;
+        if (error instanceof StoreError && (error.code !== 'REFUSED' || !hasNumber)) throw error;
         if (error instanceof StoreError) refusal = error;
         else if (!this.#reported.has(past)) {
           const { log } = this.#options;
@@ -76,8 +77,8 @@ export class PastIncarnations {
             { file: past.file, reason: errorMessage(error) },
             'failed to report the usage of a past incarnation; retrying',
           );
+          this.#reported.add(past);
         }
-        this.#reported.add(past);
       }
     }
     if (refusal !== undefined) throw refusal;

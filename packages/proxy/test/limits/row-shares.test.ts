@@ -169,6 +169,28 @@ test('yields the tenants and Services that have limits', () => {
   );
 });
 
+test('yields a tenant that was removed until the units of its last second no longer count', (t) => {
+  let now = 10_000_000_000n;
+  t.mock.method(process.hrtime, 'bigint', () => now);
+  const registry = new LimiterRegistry(1);
+  const worker = new AdmissionController(registry.addWorker(1));
+  const tableLimits = new TableLimits(registry);
+  const table = tableFor({}, [WEB], { shop: { newConnectionsPerSecond: 5 } });
+  worker.assign(tableLimits.apply(diff(EMPTY_TABLE, table), table.entries).rows);
+  (worker.admit(web) as Admission).release();
+  const { rows, releasedOwners } = tableLimits.apply(diff(table, EMPTY_TABLE), EMPTY_TABLE.entries);
+  const count = (): number => [...tableLimits.leased()].length;
+  tableLimits.release(releasedOwners, 1);
+  now += 1_100_000_000n;
+  assert.equal(count(), 1, 'a worker may not know of the removal yet');
+  now -= 1_100_000_000n;
+  worker.assign(rows);
+  registry.setAppliedMark(1);
+  assert.equal(count(), 1);
+  now += 1_100_000_000n;
+  assert.equal(count(), 0);
+});
+
 test('yields a tenant and a Service that were removed until their last connection has ended', () => {
   const registry = new LimiterRegistry(1);
   const worker = new AdmissionController(registry.addWorker(1));
