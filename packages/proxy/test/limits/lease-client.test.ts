@@ -265,45 +265,6 @@ test('a proxy that drains saves the shares from before, which a start without th
   assert.deepEqual([...(b.client.savedShares ?? [])], before);
 });
 
-test('changes of the routing table without changes of limits call the store no more often', async () => {
-  await using fleet = await threeProxies();
-  const a = fleet.proxies.get('a') as SimulatedProxy;
-  const calls = { exchange: 0, members: 0 };
-  fleet.observeCalls(calls);
-  for (let change = 0; change < 100; change += 1) {
-    a.client.onLimitsChanged();
-    await fleet.run(10, {});
-  }
-  assert.ok(calls.exchange <= 9, `${calls.exchange}`);
-});
-
-test('limits that were set at different times are exchanged together', async () => {
-  await using fleet = new SimulatedFleet();
-  const calls = { exchange: 0, members: 0 };
-  const a = await fleet.add('a');
-  for (let added = 1; added <= 4; added += 1) {
-    await fleet.run(130, {});
-    const names = ['connections', 'requestsPerSecond', 'inBitsPerSecond', 'outBitsPerSecond'].slice(0, added);
-    a.setLimits(Object.fromEntries(names.map((name) => [name, LIMIT])));
-  }
-  await fleet.run(2_000, {});
-  fleet.observeCalls(calls);
-  await fleet.run(10_000, {});
-  assert.ok(calls.exchange >= 19 && calls.exchange <= 22, `${calls.exchange}`);
-});
-
-test('a proxy without clients calls the store twice a second, and looks for earlier incarnations once', async () => {
-  await using fleet = new SimulatedFleet();
-  const calls = { exchange: 0, members: 0 };
-  fleet.observeCalls(calls);
-  await fleet.add('a');
-  await fleet.run(1_000, {});
-  calls.exchange = 0;
-  await fleet.run(10_000, {});
-  assert.equal(calls.members, 1);
-  assert.ok(calls.exchange >= 19 && calls.exchange <= 22, `${calls.exchange}`);
-});
-
 test('proxies that start with a store that has lost its data use a tenth until the store raises shares', async () => {
   await using fleet = new SimulatedFleet();
   fleet.store.faults.wipe();
