@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
-test('loads only small packages before a command runs', () => {
-  assert.deepEqual(packagesLoadedBy(new URL('../src/main.ts', import.meta.url)), [
-    '@weir/console/suspension-item',
-    '@weir/model',
-    '@weir/runtime',
-    'commander',
-    'yaml',
+test('loads only small packages before a command runs, and for a cut-off', () => {
+  const packages = ['main.ts', 'commands/suspend.ts'].map((path) =>
+    packagesLoadedBy(new URL(`../src/${path}`, import.meta.url)),
+  );
+  assert.deepEqual(packages, [
+    ['@weir/runtime', 'commander'],
+    ['@weir/console/suspension-item', '@weir/model/data-plane', '@weir/runtime', 'commander', 'yaml'],
   ]);
 });
 

@@ -1,4 +1,4 @@
-import { formatDuration } from '@weir/model';
+import { formatDuration } from '@weir/model/data-plane';
 import {
   askLocalProxies,
   type LocalOptions,

@@ -1,4 +1,10 @@
-import { isInForce, type Suspension, type SuspensionOrigin, type SuspensionSubject, suspensionFor } from '@weir/model';
+import {
+  isInForce,
+  type Suspension,
+  type SuspensionOrigin,
+  type SuspensionSubject,
+  suspensionFor,
+} from '@weir/model/data-plane';
 import type { SuspensionAuditRecord, SuspensionRelease } from '@weir/store';
 import { type TargetJson, targetToJson } from './suspension-object.ts';
 
