@@ -9,7 +9,7 @@ test('loads only small packages before a command runs, and for a cut-off', () =>
   );
   assert.deepEqual(packages, [
     ['@weir/runtime', 'commander'],
-    ['@weir/console/suspension-item', '@weir/model/data-plane', '@weir/runtime', 'commander', 'yaml'],
+    ['@weir/console/suspension-item', '@weir/model/data-plane', '@weir/runtime', 'commander'],
   ]);
 });
 

@@ -1,6 +1,9 @@
+import { createRequire } from 'node:module';
 import { Option } from 'commander';
-import { stringify } from 'yaml';
 import type { Terminal } from '../terminal.ts';
+
+/** Loads a package when it is needed, because each package delays the start of `weir suspend`. */
+const require = createRequire(import.meta.url);
 
 export const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const;
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
@@ -23,8 +26,10 @@ function textFor(format: OutputFormat, { data, table }: CommandResult): string {
   switch (format) {
     case 'json':
       return `${JSON.stringify(data, null, 2)}\n`;
-    case 'yaml':
+    case 'yaml': {
+      const { stringify } = require('yaml') as typeof import('yaml');
       return stringify(data, { lineWidth: 0, aliasDuplicateObjects: false });
+    }
     case 'table':
       return table();
   }
