@@ -125,7 +125,7 @@ export class LeaseReaper {
   }
 
   async #check(member: LeaseMember): Promise<void> {
-    const { leases, log, clock } = this.#options;
+    const { leases, clock } = this.#options;
     const { node, life, silentMs } = member;
     const server = this.#adminServers.get(keyOf(member));
     const alive = this.#aliveByNode.get(node) ?? [];
@@ -134,7 +134,7 @@ export class LeaseReaper {
     if (server === undefined || hasOther) {
       const maxSilenceMs = hasOther && !hasHeartbeat ? MAX_REPLACED_SILENCE_MS : MAX_LEASE_SILENCE_MS;
       // The store itself expires a member only when another member exchanges a lease that both have.
-      return silentMs >= maxSilenceMs ? leases.release(node, life) : undefined;
+      return silentMs >= maxSilenceMs ? this.#release(member) : undefined;
     }
     if (silentMs < MIN_SILENCE_MS) {
       const mayProbe = clock.monotonic() - server.probedAt >= UNPROVEN_PAUSE_MS;
@@ -148,6 +148,11 @@ export class LeaseReaper {
     if (answer === 'accepted') return silentMs < MIN_KEPT_SILENCE_MS ? undefined : leases.keep(node, life);
     const isProof = answer === 'refused' && server.hasAccepted;
     if ((hasHeartbeat && !isProof) || !(await this.#isStillSilent(member))) return;
+    await this.#release(member);
+  }
+
+  async #release({ node, life }: LeaseMember): Promise<void> {
+    const { leases, log } = this.#options;
     log.info({ node, life }, 'a proxy has ended; other proxies may use its shares of limits');
     await leases.release(node, life);
   }
