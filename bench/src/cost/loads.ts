@@ -10,6 +10,8 @@ import type { CostBackend } from './subjects.ts';
 export type CostLoad = Load<CostBackend> & { readonly warmUpSeconds: number };
 
 const WARM_UP_SECONDS = 4;
+/** Longer, because code that runs once per connection becomes hot later. */
+const CONNECTIONS_WARM_UP_SECONDS = 8;
 /** Enough for a load that uses the same code as the load before. */
 const SHORT_WARM_UP_SECONDS = 2;
 
@@ -22,7 +24,7 @@ export const COST_LOADS: Readonly<Record<CostScenarioName, CostLoad>> = {
     ...oneConnectionPerRequest,
     title: 'TCP, one connection per request',
     backend: 'tcp',
-    warmUpSeconds: SHORT_WARM_UP_SECONDS,
+    warmUpSeconds: CONNECTIONS_WARM_UP_SECONDS,
   },
   stream: {
     ...oneStream,

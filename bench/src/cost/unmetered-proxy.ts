@@ -29,7 +29,7 @@ const NO_OPS: Readonly<Record<string, string>> = {
   'limits/tenant-buffers.ts': `const UNLIMITED_BUFFERS = { window: 'full' };
     replaceMembers(WorkerBuffers, { of: () => UNLIMITED_BUFFERS });`,
   'limits/admission.ts': `const ADMISSION = {
-      limiters: { service: {}, tenant: {} },
+      limiters: { service: {}, tenant: { state: { readBandwidthVersion: () => 0 } } },
       admitHello: () => true,
       admitRequest: () => true,
       admitClient: () => true,
@@ -37,7 +37,7 @@ const NO_OPS: Readonly<Record<string, string>> = {
     };
     replaceMembers(AdmissionController, { admit: () => ADMISSION });`,
   'limits/new-flow-budget.ts': 'replaceMembers(NewFlowBudget, { tryTake: () => true });',
-  'limits/shaper.ts': `const UNLIMITED_DIRECTION = { isLimited: false, tryTake: () => true };
+  'limits/shaper.ts': `const UNLIMITED_DIRECTION = { isLimited: false, tryTake: () => true, readLimits() {} };
     const UNLIMITED_BANDWIDTH = { in: UNLIMITED_DIRECTION, out: UNLIMITED_DIRECTION };
     replaceMembers(Shaper, { limitersFor: () => UNLIMITED_BANDWIDTH, limitersForTenant: () => UNLIMITED_BANDWIDTH });
     replaceMembers(SessionThrottle, {

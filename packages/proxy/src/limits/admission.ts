@@ -154,9 +154,7 @@ function tryTake({ service, tenant }: Limiters, rate: CountRate, { now, nowMs }:
  */
 function isWithinFairShare(tenant: Limiter, proxyLimiter: Limiter): boolean {
   const { maxOpen } = proxyLimiter;
-  return (
-    maxOpen === Number.POSITIVE_INFINITY || tenant.openCount <= FAIR_SHARE_FACTOR * (maxOpen - proxyLimiter.openCount)
-  );
+  return maxOpen === Infinity || tenant.openCount <= FAIR_SHARE_FACTOR * (maxOpen - proxyLimiter.openCount);
 }
 
 /**

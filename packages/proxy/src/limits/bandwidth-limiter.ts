@@ -1,5 +1,5 @@
 import { BYTES_BURST_NS, type Limiter } from './limiter.ts';
-import type { Direction, LimiterState } from './limiter-state.ts';
+import { type Direction, type LimiterState, NO_BANDWIDTH_VERSION } from './limiter-state.ts';
 
 /**
  * One read of a throttled stream takes at most the bytes that the rate allows in this time, but `MIN_QUANTUM_BYTES` if
@@ -29,8 +29,9 @@ export class BandwidthLimiter {
   readonly #tenant: BandwidthBucket;
   #unchargedBytes = 0;
   /** The number of bytes that may stay uncharged, set by `readLimits`. Infinity if there is no limit. */
-  #maxUnchargedBytes = Number.POSITIVE_INFINITY;
-  #bandwidthVersion: number | undefined;
+  #maxUnchargedBytes = Infinity;
+  #quantumBytes = Infinity;
+  #bandwidthVersion: number = NO_BANDWIDTH_VERSION;
 
   constructor({
     service,
@@ -54,12 +55,16 @@ export class BandwidthLimiter {
     const { state } = this.#tenant;
     if (state.isBandwidthVersion(this.#bandwidthVersion)) return;
     this.#bandwidthVersion = state.readBandwidthVersion();
-    this.#maxUnchargedBytes = maxUnchargedBytesFor(this.#bytesPerSecond());
+    const bytesPerSecond = this.#bytesPerSecond();
+    this.#maxUnchargedBytes = maxUnchargedBytesFor(bytesPerSecond);
+    this.#quantumBytes = Math.max(MIN_QUANTUM_BYTES, Math.floor(bytesPerSecond * QUANTUM_SECONDS));
+    this.#tenant.mayBeOverdrawn = true;
+    if (this.#service !== undefined) this.#service.mayBeOverdrawn = true;
   }
 
   /** Whether the Service or its tenant has a bandwidth limit. */
   get isLimited(): boolean {
-    return this.#maxUnchargedBytes !== Number.POSITIVE_INFINITY;
+    return this.#maxUnchargedBytes !== Infinity;
   }
 
   /** Whether the limit of the Service or of its tenant is 0. If so, no byte may pass until the limit is raised. */
@@ -69,7 +74,7 @@ export class BandwidthLimiter {
 
   /** The maximum size of one read of a stream. Infinity if there is no limit. */
   get quantumBytes(): number {
-    return Math.max(MIN_QUANTUM_BYTES, Math.floor(this.#bytesPerSecond() * QUANTUM_SECONDS));
+    return this.#quantumBytes;
   }
 
   /**
@@ -80,6 +85,15 @@ export class BandwidthLimiter {
   defer(bytes: number): boolean {
     this.#unchargedBytes += bytes;
     return this.#unchargedBytes >= this.#maxUnchargedBytes || this.#hasWaiters();
+  }
+
+  /**
+   * Does the same as `defer`. Also returns true for a stream that has read nothing, `bytes` is then 0, if a bucket may be
+   * overdrawn. Without this check, short connections would exceed the rate.
+   */
+  mustCheck(bytes: number): boolean {
+    if (this.defer(bytes)) return true;
+    return bytes === 0 && (this.#tenant.mayBeOverdrawn || this.#service?.mayBeOverdrawn === true);
   }
 
   chargeDeferred(now: bigint): void {
@@ -139,7 +153,7 @@ export class BandwidthLimiter {
 }
 
 function maxUnchargedBytesFor(bytesPerSecond: number): number {
-  if (bytesPerSecond === Number.POSITIVE_INFINITY) return bytesPerSecond;
+  if (bytesPerSecond === Infinity) return bytesPerSecond;
   return Math.min(MAX_UNCHARGED_BYTES, bytesPerSecond * MAX_UNCHARGED_SECONDS);
 }
 
@@ -163,6 +177,11 @@ export interface WaitingReader {
  * The token bucket of one tenant or Service in one direction, and the readers of this worker that wait for the bucket.
  */
 export class BandwidthBucket {
+  /**
+   * False if the bucket was not overdrawn when this worker looked last, and the worker has charged nothing since. Other
+   * workers may have charged bytes: this worker then learns it from its next charge.
+   */
+  mayBeOverdrawn = true;
   readonly #limiter: Limiter;
   readonly #direction: Direction;
   readonly #onWaiting: (bucket: BandwidthBucket) => void;
@@ -188,7 +207,9 @@ export class BandwidthBucket {
   }
 
   charge(bytes: number, now: bigint): void {
-    if (this.bitsPerSecond !== Number.POSITIVE_INFINITY) this.#limiter.charge(this.#direction, bytes, now);
+    if (this.bitsPerSecond === Infinity) return;
+    this.#limiter.charge(this.#direction, bytes, now);
+    this.mayBeOverdrawn = true;
   }
 
   /**
@@ -196,14 +217,15 @@ export class BandwidthBucket {
    * wait.
    */
   mustWait(now: bigint): boolean {
-    return this.isOverdrawn(now) || (this.hasWaiters && this.bitsPerSecond !== Number.POSITIVE_INFINITY);
+    return this.isOverdrawn(now) || (this.hasWaiters && this.bitsPerSecond !== Infinity);
   }
 
   /** Reports whether the bucket is in debt or its rate is 0. In both cases no byte may pass now. */
   isOverdrawn(now: bigint): boolean {
     const { bitsPerSecond } = this;
-    if (bitsPerSecond === Number.POSITIVE_INFINITY) return false;
-    return bitsPerSecond === 0 || this.#limiter.paidUntil(this.#direction) > now;
+    this.mayBeOverdrawn =
+      bitsPerSecond !== Infinity && (bitsPerSecond === 0 || this.#limiter.paidUntil(this.#direction) > now);
+    return this.mayBeOverdrawn;
   }
 
   enqueue(waiter: WaitingReader, now: bigint): void {
@@ -252,7 +274,7 @@ export class BandwidthBucket {
 
 /** Returns the number of bytes that may pass now. Negative if the bucket is in debt or the rate is 0. */
 function creditBytesFor(bitsPerSecond: number, sincePaid: bigint): number {
-  if (bitsPerSecond === Number.POSITIVE_INFINITY) return bitsPerSecond;
+  if (bitsPerSecond === Infinity) return bitsPerSecond;
   if (bitsPerSecond === 0) return -1;
   return (
     (Number(sincePaid < BYTES_BURST_NS ? sincePaid : BYTES_BURST_NS) * bitsPerSecond) /

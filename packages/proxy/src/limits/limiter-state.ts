@@ -65,7 +65,7 @@ export const FIRST_FREE_ROW = 2;
 export interface LimiterStateMemory {
   readonly buffer: SharedArrayBuffer;
   /** One cell: the version that `LimiterState.setLimit` increments. */
-  readonly bandwidthVersion: Int32Array;
+  readonly bandwidthVersion: Uint32Array;
   /** The largest number of workers that run at the same time. Each worker writes only in the cells of its own slot. */
   readonly workerSlots: number;
 }
@@ -75,7 +75,7 @@ export function createLimiterStateMemory(workerSlots: number): LimiterStateMemor
   const buffer = new SharedArrayBuffer(INITIAL_ROWS * rowBytes, { maxByteLength: MAX_ROWS * rowBytes });
   // The cell has a cache line of its own, because all workers read the cell for each chunk.
   const lines = new SharedArrayBuffer(2 * CACHE_LINE_BYTES);
-  const memory = { buffer, bandwidthVersion: new Int32Array(lines, CACHE_LINE_BYTES, 1), workerSlots };
+  const memory = { buffer, bandwidthVersion: new Uint32Array(lines, CACHE_LINE_BYTES, 1), workerSlots };
   const state = new LimiterState(memory);
   for (let row = 0; row < FIRST_FREE_ROW; row += 1) state.clearRow(row);
   return memory;
@@ -99,7 +99,7 @@ function wordsFor(workerSlots: number): number {
 export class LimiterState {
   readonly workerSlots: number;
   readonly #buffer: SharedArrayBuffer;
-  readonly #bandwidthVersion: Int32Array;
+  readonly #bandwidthVersion: Uint32Array;
   readonly #rowBytes: number;
   #rows = 0;
   #doubles = new Float64Array(new SharedArrayBuffer(0));
@@ -163,7 +163,7 @@ export class LimiterState {
    * Reports whether the bandwidth limits still have this version. Reads without `Atomics`, because V8 does not inline
    * `Atomics.load` and workers compare for each chunk. The worker may see a change a little later.
    */
-  isBandwidthVersion(version: number | undefined): boolean {
+  isBandwidthVersion(version: number): boolean {
     return this.#bandwidthVersion[0] === version;
   }
 
@@ -204,13 +204,31 @@ export class LimiterState {
     return this.#sumOfWorkers(this.#readersOffset(row, direction));
   }
 
-  addOpen(row: number, workerSlot: number, change: 1 | -1): void {
-    Atomics.add(this.#ints, this.#cellsOffset(row) + workerSlot, change);
+  /**
+   * Changes the number of open connections of a worker. Does so without `Atomics`, because only this worker writes the cell.
+   * Other workers may see the change a little later.
+   */
+  changeOpen(row: number, workerSlot: number, change: 1 | -1): void {
+    const cell = this.#cellsOffset(row) + workerSlot;
+    this.#ints[cell] = (this.#ints[cell] as number) + change;
+  }
+
+  /** Makes the changes of `changeOpen` visible. Of two workers that then call `openCount`, at least one sees the changes of the other. */
+  publishOpen(row: number, workerSlot: number): void {
+    Atomics.add(this.#ints, this.#cellsOffset(row) + workerSlot, 0);
   }
 
   /** Returns the number of connections that all workers have open in this row. */
   openCount(row: number): number {
     return this.#sumOfWorkers(this.#cellsOffset(row));
+  }
+
+  /** Does the same as `openCount` without `Atomics`, so changes by other workers may be missing for a moment. */
+  approximateOpenCount(row: number): number {
+    const offset = this.#cellsOffset(row);
+    let sum = 0;
+    for (let slot = 0; slot < this.workerSlots; slot += 1) sum += this.#ints[offset + slot] as number;
+    return sum;
   }
 
   /**
@@ -302,6 +320,9 @@ export interface WaiterKey {
   readonly direction: Direction;
   readonly workerSlot: number;
 }
+
+/** No bandwidth version. A number and not undefined, because V8 compares two numbers without a call. */
+export const NO_BANDWIDTH_VERSION = -1;
 
 /** The shared memory for all limits of a proxy. */
 export interface LimiterMemory {

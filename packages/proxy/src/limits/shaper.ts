@@ -1,7 +1,7 @@
 import type { Limiters } from './admission.ts';
 import { BandwidthBucket, BandwidthLimiter, type WaitingReader } from './bandwidth-limiter.ts';
 import type { Limiter } from './limiter.ts';
-import type { Direction, LimiterState } from './limiter-state.ts';
+import { type Direction, type LimiterState, NO_BANDWIDTH_VERSION } from './limiter-state.ts';
 
 const TICK_MS = 10;
 export type BandwidthLimiters = { readonly [D in Direction]: BandwidthLimiter };
@@ -96,12 +96,10 @@ export class SessionThrottle {
   readonly #reader: ThrottledReader;
   readonly #state: LimiterState;
   #limiters: Limiters;
-  /** The limiters of the tenant, see `Shaper.limitersForTenant`. */
-  #tenant: BandwidthLimiters;
-  /** The limiters of the Service if the Service has a limit of its own, otherwise `#tenant`. */
+  /** The limiters of the Service if the Service has a limit of its own, otherwise the limiters of its tenant. */
   #current: BandwidthLimiters;
-  /** The version for which `#current` is valid. Undefined if the limiters must be chosen again. */
-  #bandwidthVersion: number | undefined;
+  /** The version for which `#current` is valid. `NO_BANDWIDTH_VERSION` if the limiters must be chosen again. */
+  #bandwidthVersion: number;
   #in: ReadThrottle | undefined;
   #out: ReadThrottle | undefined;
 
@@ -109,18 +107,17 @@ export class SessionThrottle {
     this.#shaper = shaper;
     this.#state = limiters.tenant.state;
     this.#limiters = limiters;
-    this.#tenant = shaper.limitersForTenant(limiters);
-    this.#current = this.#tenant;
     this.#reader = reader;
+    this.#bandwidthVersion = this.#state.readBandwidthVersion();
+    this.#current = this.#chooseLimiters();
   }
 
   /** Applies the limits of another Service from now on. */
   moveTo(limiters: Limiters): void {
     this.#in?.stopWaiting();
     this.#out?.stopWaiting();
-    if (limiters.tenant !== this.#limiters.tenant) this.#tenant = this.#shaper.limitersForTenant(limiters);
     this.#limiters = limiters;
-    this.#bandwidthVersion = undefined;
+    this.#bandwidthVersion = NO_BANDWIDTH_VERSION;
   }
 
   /**
@@ -129,9 +126,9 @@ export class SessionThrottle {
    * called.
    */
   mayRead(direction: Direction, bytes: number): boolean {
-    const throttle = direction === 'out' ? this.#out : this.#in;
     const limiter = this.#limiterOf(direction);
-    if (limiter.isLimited) return (throttle ?? this.#createThrottle(direction)).mayReadAfter(bytes, limiter);
+    if (limiter.isLimited && limiter.mustCheck(bytes)) return this.#checkRate(direction, bytes, limiter);
+    const throttle = direction === 'out' ? this.#out : this.#in;
     return throttle === undefined || !throttle.isWaiting;
   }
 
@@ -155,20 +152,40 @@ export class SessionThrottle {
    * look-up for every chunk.
    */
   #limiterOf(direction: Direction): BandwidthLimiter {
-    if (!this.#state.isBandwidthVersion(this.#bandwidthVersion)) this.#chooseLimiters();
+    if (!this.#state.isBandwidthVersion(this.#bandwidthVersion)) {
+      this.#bandwidthVersion = this.#state.readBandwidthVersion();
+      this.#current = this.#chooseLimiters();
+    }
     return direction === 'out' ? this.#current.out : this.#current.in;
   }
 
-  #chooseLimiters(): void {
-    this.#bandwidthVersion = this.#state.readBandwidthVersion();
-    const hasOwnLimit = this.#limiters.service.limitsBandwidth;
-    this.#current = hasOwnLimit ? this.#shaper.limitersFor(this.#limiters) : this.#tenant;
-    this.#current.in.readLimits();
-    this.#current.out.readLimits();
+  #chooseLimiters(): BandwidthLimiters {
+    const limiters = this.#limiters.service.limitsBandwidth
+      ? this.#shaper.limitersFor(this.#limiters)
+      : this.#shaper.limitersForTenant(this.#limiters);
+    limiters.in.readLimits();
+    limiters.out.readLimits();
+    return limiters;
   }
 
-  #createThrottle(direction: Direction): ReadThrottle {
-    const throttle = new ReadThrottle(() => this.#reader.onReadAllowed(direction));
+  /** Charges the uncharged bytes. Returns false if the stream must wait. */
+  #checkRate(direction: Direction, bytes: number, limiter: BandwidthLimiter): boolean {
+    const now = limiter.now();
+    limiter.chargeDeferred(now);
+    const throttle = direction === 'out' ? this.#out : this.#in;
+    if (throttle !== undefined && bytes > 0) throttle.lastReadBytes = bytes;
+    // The stream already waits if this read began before the stream was paused.
+    if (throttle?.isWaiting === true) return false;
+    const bucket = limiter.blockingBucket(now);
+    if (bucket === undefined) return true;
+    (throttle ?? this.#createThrottle(direction, bytes)).waitAt(bucket, limiter, now);
+    return false;
+  }
+
+  /** Most streams never wait, so a throttle is created only when its stream waits for the first time. */
+  #createThrottle(direction: Direction, bytes: number): ReadThrottle {
+    const throttle = new ReadThrottle(this.#reader, direction);
+    if (bytes > 0) throttle.lastReadBytes = bytes;
     if (direction === 'out') this.#out = throttle;
     else this.#in = throttle;
     return throttle;
@@ -190,47 +207,35 @@ const INITIAL_READ_BYTES = 16_384;
 class ReadThrottle implements WaitingReader {
   lastReadBytes: number = INITIAL_READ_BYTES;
   waitingSinceNs = 0n;
-  readonly #resume: () => void;
-  /** The limiter of the last call of `mayReadAfter`. Undefined before the first call. */
+  readonly #reader: ThrottledReader;
+  readonly #direction: Direction;
+  /** The limiter of the last call of `waitAt`. */
   #limiter: BandwidthLimiter | undefined;
   #waitingAt: BandwidthBucket | undefined;
   #isEnded = false;
 
-  /** `resume` is called when the stream may be read again, and must not throw. */
-  constructor(resume: () => void) {
-    this.#resume = resume;
+  constructor(reader: ThrottledReader, direction: Direction) {
+    this.#reader = reader;
+    this.#direction = direction;
   }
 
   get isWaiting(): boolean {
     return this.#waitingAt !== undefined;
   }
 
-  /**
-   * Reports whether the stream may be read again. `bytes` is the size of the last read, or 0 if nothing was read since.
-   * If the result is false, the stream waits until `resume` is called.
-   */
-  mayReadAfter(bytes: number, limiter: BandwidthLimiter): boolean {
-    // A new stream may find the rate used up. Without this check, short connections would exceed the rate.
-    const isChecked = bytes > 0 || limiter === this.#limiter;
+  /** Waits in the queue of the bucket, and then in the queues of the limiter's other buckets if they are overdrawn. */
+  waitAt(bucket: BandwidthBucket, limiter: BandwidthLimiter, now: bigint): void {
     this.#limiter = limiter;
-    if (bytes > 0) this.lastReadBytes = bytes;
-    const isChargeDue = limiter.defer(bytes);
-    if (!isChargeDue && isChecked && !this.isWaiting) return true;
-    const now = limiter.now();
-    if (isChargeDue) limiter.chargeDeferred(now);
-    // The stream already waits if this read began before the stream was paused.
-    if (this.isWaiting) return false;
-    this.#waitAt(limiter.blockingBucket(now), now);
-    return !this.isWaiting;
+    this.#waitingAt = bucket;
+    bucket.enqueue(this, now);
   }
 
   onServed(bucket: BandwidthBucket, now: bigint): void {
     // The reader has stopped waiting since the bucket took it out of the queue.
     if (this.#waitingAt !== bucket) return;
-    this.#waitingAt = undefined;
-    if (this.#isEnded) return;
-    this.#waitAt(this.#limiter?.blockingBucketAfter(bucket, now), now);
-    if (!this.isWaiting) this.#resume();
+    this.#waitingAt = this.#isEnded ? undefined : this.#limiter?.blockingBucketAfter(bucket, now);
+    if (this.#waitingAt !== undefined) this.#waitingAt.enqueue(this, now);
+    else if (!this.#isEnded) this.#reader.onReadAllowed(this.#direction);
   }
 
   /** Stops waiting without a read. */
@@ -242,10 +247,5 @@ class ReadThrottle implements WaitingReader {
   end(): void {
     this.#isEnded = true;
     this.stopWaiting();
-  }
-
-  #waitAt(bucket: BandwidthBucket | undefined, now: bigint): void {
-    this.#waitingAt = bucket;
-    bucket?.enqueue(this, now);
   }
 }

@@ -69,8 +69,8 @@ export class EventLoop {
   #idleTurns = 0;
   #turn = 0;
   #eventCount = 0;
-  /** The time at which the current wait returned, or NaN if the time was not needed since. */
-  #waitedAt = Number.NaN;
+  /** The time at which the current wait returned, or -1 if the time was not needed since. */
+  #waitedAt = -1;
 
   readonly #now: () => number;
 
@@ -96,7 +96,7 @@ export class EventLoop {
    */
   get nowMs(): number {
     if (!this.#isRunning) return this.#now();
-    if (Number.isNaN(this.#waitedAt)) this.#waitedAt = this.#now();
+    if (this.#waitedAt < 0) this.#waitedAt = this.#now();
     return this.#waitedAt;
   }
 
@@ -182,7 +182,7 @@ export class EventLoop {
 
   #runTurn(waitMs: number): void {
     this.#turn += 1;
-    this.#waitedAt = Number.NaN;
+    this.#waitedAt = -1;
     this.#emitClosed();
     this.#resumeAll();
     this.#handleEvents(waitMs);
@@ -208,7 +208,7 @@ export class EventLoop {
 
   #handleEventsOfWait(waitMs: number): void {
     const count = this.#poll.wait(waitMs);
-    this.#waitedAt = Number.NaN;
+    this.#waitedAt = -1;
     this.#eventCount = count;
     for (let index = 0; index < count; index += 1) this.#handle(index);
   }

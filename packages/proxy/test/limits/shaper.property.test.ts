@@ -193,23 +193,28 @@ test('2,000 streams that open while the tenant is in debt wait, and do not read 
   model.close();
 });
 
-test('streams that end after one read stay within the rate', () => {
-  const model = new ShaperModel(1);
-  model.limit(TENANT, 8_000_000);
-  let read = 0;
-  model.run(1_000, () => {
-    for (let opened = 0; opened < 4; opened += 1) {
-      const { throttle, isReading } = model.open(0, { chunk: 4_096 });
-      if (isReading) {
-        read += 4_096;
-        throttle.mayRead('in', 4_096);
+for (const [workers, chunk] of [
+  [1, 4_096],
+  [4, 4_096],
+  [4, 100],
+] as const)
+  test(`streams on ${workers} worker(s) that end after one read of ${chunk} bytes stay within the rate`, () => {
+    const model = new ShaperModel(workers);
+    model.limit(TENANT, 8_000_000);
+    let read = 0;
+    model.run(1_000, () => {
+      for (let opened = 0; opened < 16_384 / chunk; opened += 1) {
+        const { throttle, isReading } = model.open(opened % workers, { chunk });
+        if (isReading) {
+          read += chunk;
+          throttle.mayRead('in', chunk);
+        }
+        throttle.end();
+        model.streams.pop();
       }
-      throttle.end();
-      model.streams.pop();
-    }
+    });
+    assert.ok(read >= 900_000 && read <= 1_100_000, `${read}`);
   });
-  assert.ok(read >= 900_000 && read <= 1_100_000, `${read}`);
-});
 
 test('connections that ask before each of their requests stay within the rate', () => {
   const model = new ShaperModel(1);

@@ -34,6 +34,7 @@ import {
   type TcpListenSocket,
   type TcpListenSocketEvents,
   type TcpTransport,
+  type Turns,
   type Window,
 } from '../tcp-transport.ts';
 import { EpollStream, STREAM_EVENTS } from './epoll-stream.ts';
@@ -57,20 +58,30 @@ const SKIPPED_ACCEPT_ERRORS: ReadonlySet<number> = new Set([-4, -103, -71, -100,
 
 const ceiling = descriptorCeiling();
 
+/** A class and not an object literal, because V8 looks up the getters of a literal at each use. */
+class LoopTurns implements Turns {
+  get current(): number {
+    return eventLoop.turn;
+  }
+
+  get nowMs(): number {
+    return eventLoop.nowMs;
+  }
+
+  runInNext(task: () => void): void {
+    eventLoop.resumeLater({ resume: task });
+  }
+
+  runAtEnd(task: () => void): void {
+    eventLoop.flushLater({ flush: task });
+  }
+}
+
 /** TCP on system calls: one non-blocking socket for each stream, registered with this thread's `EventLoop`. */
 export const epollTransport: TcpTransport = {
   listen: (at, events) => new EpollListenSocket(at, events),
   connect,
-  turns: {
-    get current() {
-      return eventLoop.turn;
-    },
-    get nowMs() {
-      return eventLoop.nowMs;
-    },
-    runInNext: (task) => eventLoop.resumeLater({ resume: task }),
-    runAtEnd: (task) => eventLoop.flushLater({ flush: task }),
-  },
+  turns: new LoopTurns(),
   writeMemory,
 };
 
