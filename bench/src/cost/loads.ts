@@ -9,11 +9,10 @@ import type { CostBackend } from './subjects.ts';
 /** A load, and how long it runs before its first round, because Node compiles hot code during this time. */
 export type CostLoad = Load<CostBackend> & { readonly warmUpSeconds: number };
 
-const WARM_UP_SECONDS = 4;
-/** Longer, because code that runs once per connection becomes hot later. */
-const CONNECTIONS_WARM_UP_SECONDS = 8;
-/** Enough for a load that uses the same code as the load before. */
-const SHORT_WARM_UP_SECONDS = 2;
+/** Node still compiles code that runs once per connection or request after 5 to 10 seconds. */
+const WARM_UP_SECONDS = 10;
+/** Enough for a load with little code, or with the same code as the load before. */
+const SHORT_WARM_UP_SECONDS = 3;
 
 /** The stream is four times as long as in `l4`, because the CPU time of 1 GB differs by 10 % from one download to the next. */
 const STREAM_LENGTH_FACTOR = 4;
@@ -24,7 +23,7 @@ export const COST_LOADS: Readonly<Record<CostScenarioName, CostLoad>> = {
     ...oneConnectionPerRequest,
     title: 'TCP, one connection per request',
     backend: 'tcp',
-    warmUpSeconds: CONNECTIONS_WARM_UP_SECONDS,
+    warmUpSeconds: WARM_UP_SECONDS,
   },
   stream: {
     ...oneStream,
@@ -34,7 +33,7 @@ export const COST_LOADS: Readonly<Record<CostScenarioName, CostLoad>> = {
     warmUpSeconds: SHORT_WARM_UP_SECONDS,
   },
   http: { ...keptRequests, title: 'HTTP/1.1, kept connections', backend: 'http', warmUpSeconds: WARM_UP_SECONDS },
-  udp: { ...udpRoundTrips, backend: 'datagrams', warmUpSeconds: WARM_UP_SECONDS },
+  udp: { ...udpRoundTrips, backend: 'datagrams', warmUpSeconds: SHORT_WARM_UP_SECONDS },
 };
 
 export const COST_RELAY_CHECKS: RelayChecks<CostBackend> = {

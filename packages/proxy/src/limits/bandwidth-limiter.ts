@@ -88,8 +88,8 @@ export class BandwidthLimiter {
   }
 
   /**
-   * Does the same as `defer`. Also returns true for a stream that has read nothing, `bytes` is then 0, if a bucket may be
-   * overdrawn. Without this check, short connections would exceed the rate.
+   * Does the same as `defer`. If the stream has read nothing (`bytes` is 0), also returns true if a bucket may be overdrawn.
+   * Without this check, short connections would exceed the rate.
    */
   mustCheck(bytes: number): boolean {
     if (this.defer(bytes)) return true;
@@ -178,8 +178,8 @@ export interface WaitingReader {
  */
 export class BandwidthBucket {
   /**
-   * False if the bucket was not overdrawn when this worker looked last, and the worker has charged nothing since. Other
-   * workers may have charged bytes: this worker then learns it from its next charge.
+   * False if the bucket was not overdrawn when this worker last looked, and this worker has charged nothing since. If other
+   * workers have charged bytes since, this worker notices that at its next charge.
    */
   mayBeOverdrawn = true;
   readonly #limiter: Limiter;

@@ -205,8 +205,8 @@ export class LimiterState {
   }
 
   /**
-   * Changes the number of open connections of a worker. Does so without `Atomics`, because only this worker writes the cell.
-   * Other workers may see the change a little later.
+   * Changes the number of open connections of a worker. Needs no `Atomics`, because only this worker writes the cell. Other
+   * workers may see the change a little later.
    */
   changeOpen(row: number, workerSlot: number, change: 1 | -1): void {
     const cell = this.#cellsOffset(row) + workerSlot;
