@@ -9,7 +9,7 @@ import type { CostBackend } from './subjects.ts';
 /** A load, and how long it runs before its first round, because Node compiles hot code during this time. */
 export type CostLoad = Load<CostBackend> & { readonly warmUpSeconds: number };
 
-/** Node still compiles code that runs once per connection or request after 5 to 10 seconds. */
+/** After 5 to 10 seconds, Node is still compiling code that runs once per connection or request. */
 const WARM_UP_SECONDS = 10;
 /** Enough for a load with little code, or with the same code as the load before. */
 const SHORT_WARM_UP_SECONDS = 3;

@@ -48,7 +48,7 @@ export class BandwidthLimiter {
   }
 
   /**
-   * Reads the limits again if a bandwidth limit has changed. Must be called before `isLimited` and `defer`. `SessionThrottle`
+   * Reads the limits again if a bandwidth limit has changed. Must be called before `isLimited`, `quantumBytes` and `defer`. `SessionThrottle`
    * may skip the call, because it has compared the version itself.
    */
   readLimits(): void {
@@ -58,8 +58,8 @@ export class BandwidthLimiter {
     const bytesPerSecond = this.#bytesPerSecond();
     this.#maxUnchargedBytes = maxUnchargedBytesFor(bytesPerSecond);
     this.#quantumBytes = Math.max(MIN_QUANTUM_BYTES, Math.floor(bytesPerSecond * QUANTUM_SECONDS));
-    this.#tenant.mayBeOverdrawn = true;
-    if (this.#service !== undefined) this.#service.mayBeOverdrawn = true;
+    this.#tenant.onLimitChanged();
+    this.#service?.onLimitChanged();
   }
 
   /** Whether the Service or its tenant has a bandwidth limit. */
@@ -88,10 +88,10 @@ export class BandwidthLimiter {
   }
 
   /**
-   * Does the same as `defer`. If the stream has read nothing (`bytes` is 0), also returns true if a bucket may be overdrawn.
-   * Without this check, short connections would exceed the rate.
+   * Does the same as `defer`. Before a read (`bytes` is 0), also returns true if a bucket may be overdrawn, so that short
+   * connections do not exceed the rate.
    */
-  mustCheck(bytes: number): boolean {
+  deferOrCheck(bytes: number): boolean {
     if (this.defer(bytes)) return true;
     return bytes === 0 && (this.#tenant.mayBeOverdrawn || this.#service?.mayBeOverdrawn === true);
   }
@@ -178,10 +178,9 @@ export interface WaitingReader {
  */
 export class BandwidthBucket {
   /**
-   * False if the bucket was not overdrawn when this worker last looked, and this worker has charged nothing since. If other
-   * workers have charged bytes since, this worker notices that at its next charge.
+   * Whether this worker has charged bytes, or a limit has changed, since the worker last found the bucket not overdrawn.
    */
-  mayBeOverdrawn = true;
+  #isUncertain = true;
   readonly #limiter: Limiter;
   readonly #direction: Direction;
   readonly #onWaiting: (bucket: BandwidthBucket) => void;
@@ -206,10 +205,23 @@ export class BandwidthBucket {
     return this.#waiting.size > 0;
   }
 
+  /**
+   * Whether a stream must look at the bucket before it reads. True also while readers of other workers wait, because these
+   * workers have overdrawn the bucket.
+   */
+  get mayBeOverdrawn(): boolean {
+    const { state, row } = this.#limiter;
+    return this.#isUncertain || state.hasWaitingReaders(row, this.#direction);
+  }
+
+  onLimitChanged(): void {
+    this.#isUncertain = true;
+  }
+
   charge(bytes: number, now: bigint): void {
     if (this.bitsPerSecond === Infinity) return;
     this.#limiter.charge(this.#direction, bytes, now);
-    this.mayBeOverdrawn = true;
+    this.#isUncertain = true;
   }
 
   /**
@@ -223,9 +235,9 @@ export class BandwidthBucket {
   /** Reports whether the bucket is in debt or its rate is 0. In both cases no byte may pass now. */
   isOverdrawn(now: bigint): boolean {
     const { bitsPerSecond } = this;
-    this.mayBeOverdrawn =
+    this.#isUncertain =
       bitsPerSecond !== Infinity && (bitsPerSecond === 0 || this.#limiter.paidUntil(this.#direction) > now);
-    return this.mayBeOverdrawn;
+    return this.#isUncertain;
   }
 
   enqueue(waiter: WaitingReader, now: bigint): void {

@@ -199,6 +199,13 @@ export class LimiterState {
     Atomics.store(this.#ints, this.#readersOffset(row, direction) + workerSlot, readers);
   }
 
+  /** Reports whether readers of any worker wait. Reads without `Atomics`, so that a change may be seen a little later. */
+  hasWaitingReaders(row: number, direction: Direction): boolean {
+    const offset = this.#readersOffset(row, direction);
+    for (let slot = 0; slot < this.workerSlots; slot += 1) if (this.#ints[offset + slot] !== 0) return true;
+    return false;
+  }
+
   /** Returns the number of readers of all workers that wait. */
   waitingReaders(row: number, direction: Direction): number {
     return this.#sumOfWorkers(this.#readersOffset(row, direction));
@@ -213,7 +220,10 @@ export class LimiterState {
     this.#ints[cell] = (this.#ints[cell] as number) + change;
   }
 
-  /** Makes the changes of `changeOpen` visible. Of two workers that then call `openCount`, at least one sees the changes of the other. */
+  /**
+   * Publishes the worker's number of open connections. If two workers publish and then call `openCount`, at least one of them
+   * sees the other's number. Adding 0 is a memory barrier.
+   */
   publishOpen(row: number, workerSlot: number): void {
     Atomics.add(this.#ints, this.#cellsOffset(row) + workerSlot, 0);
   }
@@ -321,7 +331,10 @@ export interface WaiterKey {
   readonly workerSlot: number;
 }
 
-/** No bandwidth version. A number and not undefined, because V8 compares two numbers without a call. */
+/**
+ * Equals no bandwidth version, because versions are not negative. A number and not undefined, because V8 compares two numbers
+ * without a call.
+ */
 export const NO_BANDWIDTH_VERSION = -1;
 
 /** The shared memory for all limits of a proxy. */

@@ -52,8 +52,8 @@ const BATCH_SECONDS = 0.000_1;
 const MAX_BATCH_AGE_MS = 10;
 
 /**
- * The maximum number of connections that a worker has counted but another worker does not see yet. The number is generous:
- * the other processors see a write without `Atomics` within a microsecond, and a connection takes longer than that.
+ * How many connections of one worker another worker may not see yet. The number is generous: a write without `Atomics` is
+ * visible within a microsecond, and a worker opens at most one connection in that time.
  */
 export const MAX_UNSEEN_OPENS = 16;
 
@@ -90,7 +90,7 @@ export class Limiter {
     const { state, row, workerSlot } = this;
     const max = state.limit(row, MAX_OPEN_FIELD);
     state.changeOpen(row, workerSlot, 1);
-    // Far from the limit, the slower look at the other workers is not needed.
+    // Far from the limit, connections that this worker does not see yet cannot exceed the limit.
     if (state.approximateOpenCount(row) + state.workerSlots * MAX_UNSEEN_OPENS < max) return true;
     state.publishOpen(row, workerSlot);
     if (state.openCount(row) <= max) return true;
@@ -103,7 +103,10 @@ export class Limiter {
     this.state.changeOpen(this.row, this.workerSlot, 1);
   }
 
-  /** The number of connections that all workers have open. Changes by other workers may be missing for a moment. */
+  /**
+   * The number of connections that all workers have open. Changes by other workers may be missing for a moment, so that the
+   * proxy's maximum and fair shares may be exceeded by a few connections.
+   */
   get openCount(): number {
     return this.state.approximateOpenCount(this.row);
   }

@@ -123,11 +123,11 @@ export class SessionThrottle {
   /**
    * Reports whether a side (`in`: the client, `out`: the endpoint) may be read again. `bytes` is the size of the last
    * read, or 0 if nothing was read since. If the result is false, the side must not be read until `onReadAllowed` is
-   * called.
+   * called. Must not be called after `end`.
    */
   mayRead(direction: Direction, bytes: number): boolean {
     const limiter = this.#limiterOf(direction);
-    if (limiter.isLimited && limiter.mustCheck(bytes)) return this.#checkRate(direction, bytes, limiter);
+    if (limiter.isLimited && limiter.deferOrCheck(bytes)) return this.#checkRate(direction, bytes, limiter);
     const throttle = direction === 'out' ? this.#out : this.#in;
     return throttle === undefined || !throttle.isWaiting;
   }
@@ -168,12 +168,13 @@ export class SessionThrottle {
     return limiters;
   }
 
-  /** Charges the uncharged bytes. Returns false if the stream must wait. */
+  /** Charges the uncharged bytes. If the stream must wait, queues the stream and returns false. */
   #checkRate(direction: Direction, bytes: number, limiter: BandwidthLimiter): boolean {
+    const throttle = direction === 'out' ? this.#out : this.#in;
+    if (bytes === 0 && throttle?.isServed === true) return true;
+    if (bytes > 0) throttle?.onRead(bytes);
     const now = limiter.now();
     limiter.chargeDeferred(now);
-    const throttle = direction === 'out' ? this.#out : this.#in;
-    if (throttle !== undefined && bytes > 0) throttle.lastReadBytes = bytes;
     // The stream already waits if this read began before the stream was paused.
     if (throttle?.isWaiting === true) return false;
     const bucket = limiter.blockingBucket(now);
@@ -185,7 +186,7 @@ export class SessionThrottle {
   /** Most streams never wait, so a throttle is created only when its stream waits for the first time. */
   #createThrottle(direction: Direction, bytes: number): ReadThrottle {
     const throttle = new ReadThrottle(this.#reader, direction);
-    if (bytes > 0) throttle.lastReadBytes = bytes;
+    if (bytes > 0) throttle.onRead(bytes);
     if (direction === 'out') this.#out = throttle;
     else this.#in = throttle;
     return throttle;
@@ -205,8 +206,11 @@ const INITIAL_READ_BYTES = 16_384;
 
 /** Pauses the reads of one stream while its Service or tenant is above its rate. No byte of a stream is dropped. */
 class ReadThrottle implements WaitingReader {
+  /** The size of the last read for which the rate was checked. */
   lastReadBytes: number = INITIAL_READ_BYTES;
   waitingSinceNs = 0n;
+  /** Whether the stream has waited and may now read once, even if other streams still wait. */
+  isServed = false;
   readonly #reader: ThrottledReader;
   readonly #direction: Direction;
   /** The limiter of the last call of `waitAt`. */
@@ -223,7 +227,13 @@ class ReadThrottle implements WaitingReader {
     return this.#waitingAt !== undefined;
   }
 
-  /** Waits in the queue of the bucket, and then in the queues of the limiter's other buckets if they are overdrawn. */
+  /** To be called with the size of each read for which the rate is checked. */
+  onRead(bytes: number): void {
+    this.lastReadBytes = bytes;
+    this.isServed = false;
+  }
+
+  /** Waits for `bucket`, and after the Service's bucket also for the tenant's bucket. */
   waitAt(bucket: BandwidthBucket, limiter: BandwidthLimiter, now: bigint): void {
     this.#limiter = limiter;
     this.#waitingAt = bucket;
@@ -232,16 +242,21 @@ class ReadThrottle implements WaitingReader {
 
   onServed(bucket: BandwidthBucket, now: bigint): void {
     // The reader has stopped waiting since the bucket took it out of the queue.
-    if (this.#waitingAt !== bucket) return;
-    this.#waitingAt = this.#isEnded ? undefined : this.#limiter?.blockingBucketAfter(bucket, now);
-    if (this.#waitingAt !== undefined) this.#waitingAt.enqueue(this, now);
-    else if (!this.#isEnded) this.#reader.onReadAllowed(this.#direction);
+    if (this.#isEnded || this.#waitingAt !== bucket) return;
+    this.#waitingAt = this.#limiter?.blockingBucketAfter(bucket, now);
+    if (this.#waitingAt !== undefined) {
+      this.#waitingAt.enqueue(this, now);
+      return;
+    }
+    this.isServed = true;
+    this.#reader.onReadAllowed(this.#direction);
   }
 
   /** Stops waiting without a read. */
   stopWaiting(): void {
     this.#waitingAt?.dequeue(this);
     this.#waitingAt = undefined;
+    this.isServed = false;
   }
 
   end(): void {

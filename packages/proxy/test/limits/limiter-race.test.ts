@@ -32,8 +32,8 @@ for (let round = 0; round < 20000; round += 1) {
     open += 1;
   }
   if (limiter.tryTake(0, () => 10_000_000_000n)) Atomics.add(counters, NEW, 1);
-  // Keeps the number of all threads near the limit, or a few below.
-  while (open > workerData.maxOpen / ${WORKERS} + (round % 7) - 4) {
+  // Lets the number of each thread rise above its part of the limit, then closes all connections of the thread.
+  while (open > 0 && open > workerData.maxOpen / ${WORKERS} + (round % 40) - 32) {
     open -= 1;
     Atomics.sub(counters, OPEN, 1);
     limiter.close();

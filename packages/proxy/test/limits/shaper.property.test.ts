@@ -50,13 +50,17 @@ class ShaperModel {
     configureLimiter(this.#state, row, { limits, now: this.now });
   }
 
-  open(worker: number, { chunk, service = FIRST_SERVICE }: { chunk: number; service?: number }): Stream {
+  /** `asksAgain`: whether the stream asks before the read that it was allowed, as an HTTP connection does. */
+  open(
+    worker: number,
+    { chunk, service = FIRST_SERVICE, asksAgain = false }: { chunk: number; service?: number; asksAgain?: boolean },
+  ): Stream {
     const { shaper } = this.#workers[worker] as WorkerModel;
     const limiters = this.limiters(worker, service);
     const stream: Stream = { chunk, read: 0, isReading: false, throttle: undefined as never };
     const throttle = new SessionThrottle(shaper, limiters, {
       onReadAllowed: () => {
-        stream.isReading = true;
+        stream.isReading = !asksAgain || throttle.mayRead('in', 0);
       },
     });
     Object.assign(stream, { throttle, isReading: throttle.mayRead('in', 0) });
@@ -224,6 +228,29 @@ test('connections that ask before each of their requests stay within the rate', 
     for (const stream of model.streams) if (stream.isReading) stream.isReading = stream.throttle.mayRead('in', 0);
   });
   assert.ok(model.read >= 9_500_000 && model.read <= 10_600_000, `${model.read}`);
+  model.close();
+});
+
+test('streams that ask again when they may read are not sent back to the end of the queue', () => {
+  const model = new ShaperModel(1);
+  model.limit(TENANT, 1_000_000);
+  for (let stream = 0; stream < 3; stream += 1) model.open(0, { chunk: 6_250, asksAgain: true });
+  model.run(3_000);
+  for (const { read } of model.streams) assert.ok(read >= 100_000 && read <= 150_000, `${read}`);
+  model.close();
+});
+
+test('new streams of a worker that has charged nothing wait if another worker has overdrawn the rate', () => {
+  const model = new ShaperModel(2);
+  model.limit(TENANT, 8_000_000);
+  model.open(1, { chunk: 1 });
+  for (let stream = 0; stream < 10; stream += 1) model.open(0, { chunk: 65_536 });
+  model.run(5);
+  const { read } = model;
+  for (let stream = 0; stream < 100; stream += 1) model.open(1, { chunk: 50_000 });
+  assert.ok(model.streams.filter(({ isReading }) => isReading).length <= 1);
+  model.run(1);
+  assert.ok(model.read - read <= 50_000, `${model.read - read}`);
   model.close();
 });
 
