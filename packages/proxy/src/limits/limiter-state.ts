@@ -100,7 +100,10 @@ export class LimiterState {
   readonly workerSlots: number;
   readonly #buffer: SharedArrayBuffer;
   readonly #bandwidthVersion: Uint32Array;
-  readonly #rowBytes: number;
+  // Sizes in elements of `#doubles` and `#longs`, and of `#ints`. A division for each access would cost more than the access.
+  readonly #rowWords: number;
+  readonly #rowCells: number;
+  readonly #firstCell: number;
   #rows = 0;
   #doubles = new Float64Array(new SharedArrayBuffer(0));
   #longs = new BigInt64Array(new SharedArrayBuffer(0));
@@ -110,7 +113,9 @@ export class LimiterState {
     this.#buffer = buffer;
     this.#bandwidthVersion = bandwidthVersion;
     this.workerSlots = workerSlots;
-    this.#rowBytes = rowBytesFor(workerSlots);
+    this.#rowWords = rowBytesFor(workerSlots) / WORD_BYTES;
+    this.#rowCells = rowBytesFor(workerSlots) / CELL_BYTES;
+    this.#firstCell = (wordsFor(workerSlots) * WORD_BYTES) / CELL_BYTES;
     this.#mapViews();
   }
 
@@ -290,7 +295,7 @@ export class LimiterState {
   }
 
   #rowOffset(row: number): number {
-    return (row * this.#rowBytes) / WORD_BYTES;
+    return row * this.#rowWords;
   }
 
   #waitingOffset(row: number, direction: Direction): number {
@@ -303,7 +308,7 @@ export class LimiterState {
 
   /** Returns the offset of the first cell of 32 bits. The first cells hold the open connections of the workers. */
   #cellsOffset(row: number): number {
-    return (row * this.#rowBytes + wordsFor(this.workerSlots) * WORD_BYTES) / CELL_BYTES;
+    return row * this.#rowCells + this.#firstCell;
   }
 
   #readersOffset(row: number, direction: Direction): number {
@@ -319,7 +324,7 @@ export class LimiterState {
 
   #mapViews(): void {
     const bytes = this.#buffer.byteLength;
-    this.#rows = bytes / this.#rowBytes;
+    this.#rows = bytes / WORD_BYTES / this.#rowWords;
     this.#doubles = new Float64Array(this.#buffer, 0, bytes / WORD_BYTES);
     this.#longs = new BigInt64Array(this.#buffer, 0, bytes / WORD_BYTES);
     this.#ints = new Int32Array(this.#buffer, 0, bytes / CELL_BYTES);

@@ -30,6 +30,7 @@ import {
   REQUESTS,
 } from './limiter-state.ts';
 import { SecondWindow } from './second-window.ts';
+import type { TenantBuffers } from './tenant-buffers.ts';
 
 export type LimiterRefusal = 'connection-limit' | 'rate-limit';
 
@@ -66,6 +67,8 @@ export class Limiter {
   readonly state: LimiterState;
   readonly row: number;
   readonly workerSlot: number;
+  /** What the connections of the tenant buffer in this worker. Only `WorkerBuffers` uses this field. */
+  buffers: TenantBuffers | undefined;
   /** By `CountRate`. Created on first use, as `#counters` is, because most rows have no limits. */
   readonly #uses: (RateUse | undefined)[] = [];
   readonly #inBitsIndex: number;

@@ -100,10 +100,13 @@ function newestSlot(cells: Int32Array, slot: number): number {
   }
 }
 
+/**
+ * Returns the units of the slots before `slot`, which must be the newest. Reads without `Atomics`, because the cells were complete
+ * before the newest slot, which the caller has read with `Atomics`, began.
+ */
 function unitsBefore(cells: Int32Array, slot: number): number {
   let units = 0;
-  for (let older = slot - SLOTS + 1; older < slot; older += 1)
-    units += unitsIn(Atomics.load(cells, cellOf(older)), older);
+  for (let older = slot - SLOTS + 1; older < slot; older += 1) units += unitsIn(cells[cellOf(older)] as number, older);
   return units;
 }
 

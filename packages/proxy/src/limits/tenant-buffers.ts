@@ -18,16 +18,11 @@ export const MAX_ASSUMED_BYTES = 65_536;
 /** The bytes that all connections of a worker buffer. */
 export class WorkerBuffers {
   bytes = 0;
-  readonly #tenants = new WeakMap<Limiter, TenantBuffers>();
 
   /** Returns the buffers of the tenant with this limiter. */
   of(tenant: Limiter): TenantBuffers {
-    let buffers = this.#tenants.get(tenant);
-    if (buffers === undefined) {
-      buffers = new TenantBuffers(this);
-      this.#tenants.set(tenant, buffers);
-    }
-    return buffers;
+    tenant.buffers ??= new TenantBuffers(this);
+    return tenant.buffers;
   }
 }
 
