@@ -101,8 +101,9 @@ function newestSlot(cells: Int32Array, slot: number): number {
 }
 
 /**
- * Returns the units of the slots before `slot`, which must be the newest. Reads without `Atomics`, because the cells were complete
- * before the newest slot, which the caller has read with `Atomics`, began.
+ * Returns the units of the slots before `slot`. Reads without `Atomics`: the caller has read another cell of the window with
+ * `Atomics` before, so that processors show what other workers had counted until then. A worker that counts later than that in
+ * an older slot finds a newer slot, and takes its units back.
  */
 function unitsBefore(cells: Int32Array, slot: number): number {
   let units = 0;
