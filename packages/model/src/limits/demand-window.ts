@@ -5,10 +5,9 @@ const MAX_DEVIATIONS = 3.6;
 /** The spans whose rates are compared with the mean. A large change shows in the shortest span, a small change only in the longest. */
 const CHANGE_SPANS_MS = [50, 100, 200, 400] as const;
 
-/** The value of a counter that only increases, at `atMs` of a clock that only increases. */
+/** A sample of one or several counters that only increase, at `atMs` of a clock that only increases. */
 export interface CounterSample {
   readonly atMs: number;
-  readonly counter: number;
 }
 
 /**
@@ -16,15 +15,20 @@ export interface CounterSample {
  * 400 ms if this rate clearly differs from the mean. The mean of a second is steady enough for a demand of 20 per second; the shorter times
  * show at once that a demand has moved.
  */
-export function demandPerSecond(samples: readonly CounterSample[]): number {
+export function demandPerSecond<Sample extends CounterSample>(
+  samples: readonly Sample[],
+  counterOf: (sample: Sample) => number,
+): number {
   const [oldest, newest] = [samples[0], samples.at(-1)];
   if (oldest === undefined || newest === undefined || newest.atMs === oldest.atMs) return 0;
-  const mean = (newest.counter - oldest.counter) / (newest.atMs - oldest.atMs);
+  const newestCount = counterOf(newest);
+  const mean = (newestCount - counterOf(oldest)) / (newest.atMs - oldest.atMs);
+  if (mean === 0) return 0;
   for (const spanMs of CHANGE_SPANS_MS) {
     const previous = samples.findLast(({ atMs }) => newest.atMs - atMs >= spanMs);
     if (previous === undefined) break;
     const elapsedMs = newest.atMs - previous.atMs;
-    const count = newest.counter - previous.counter;
+    const count = newestCount - counterOf(previous);
     if (deviationsOf(count, mean * elapsedMs) > MAX_DEVIATIONS) return (1_000 * count) / elapsedMs;
   }
   return 1_000 * mean;
@@ -42,13 +46,13 @@ function deviationsOf(count: number, expected: number): number {
 
 /** Measures a demand from the samples of the last second. */
 export class DemandWindow {
-  readonly #samples: CounterSample[] = [];
+  readonly #samples: { readonly atMs: number; readonly counter: number }[] = [];
 
   /** Adds a sample and returns the demand per second. Call this method about every 50 ms. */
   add(atMs: number, counter: number): number {
     const samples = this.#samples;
     samples.push({ atMs, counter });
     while (samples[1] !== undefined && atMs - samples[1].atMs >= WINDOW_MS) samples.shift();
-    return demandPerSecond(samples);
+    return demandPerSecond(samples, ({ counter }) => counter);
   }
 }

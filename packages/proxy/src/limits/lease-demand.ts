@@ -1,4 +1,4 @@
-import { demandPerSecond, type LeasedResource, type ShareClaim } from '@weir/model/data-plane';
+import { type CounterSample, demandPerSecond, type LeasedResource, type ShareClaim } from '@weir/model/data-plane';
 import type { RowDemand } from './limiter-registry.ts';
 
 /** The time over which a rate is limited, and over which its demand is measured. */
@@ -13,10 +13,8 @@ const MIN_SAMPLE_INTERVAL_MS = 40;
 /** A bandwidth that is not used up may grow by a quarter between two exchanges. */
 const BANDWIDTH_GROWTH = 1.25;
 
-interface Sample {
-  readonly at: number;
-  readonly row: RowDemand;
-}
+/** The state of a row at `atMs` of the monotonic clock. */
+interface Sample extends CounterSample, RowDemand {}
 
 /** The claim of a row to a limit, and how much of the limit the row uses. The use may exceed the present share. */
 export interface ResourceDemand {
@@ -28,19 +26,49 @@ export interface ResourceDemand {
 export class DemandWindow {
   /** Oldest first. The first sample is at least a second old once the window has existed for a second. */
   readonly #samples: Sample[] = [];
+  /** At least so many of the newest samples are equal, apart from their times. */
+  #equalSamples = 0;
+  /** What `demandFor` has returned since the samples changed. */
+  readonly #demands = new Map<LeasedResource, { readonly limit: number; readonly demand: ResourceDemand }>();
 
-  /** Adds the current state of the row. `at` is in milliseconds of the monotonic clock. */
-  add(row: RowDemand, at: number): void {
+  /** Adds the current state of the row. `atMs` is in milliseconds of the monotonic clock. */
+  add(row: RowDemand, atMs: number): void {
     const samples = this.#samples;
+    const wereEqual = this.#areEqual;
     const [last, previous] = [samples.at(-1), samples.at(-2)];
-    if (last !== undefined && previous !== undefined && last.at - previous.at < MIN_SAMPLE_INTERVAL_MS) samples.pop();
-    samples.push({ at, row });
-    while (samples.length > 2 && at - (samples[1] as Sample).at >= RATE_WINDOW_MS) samples.shift();
+    const hasChanged = last === undefined || !isSameState(last, row);
+    if (last !== undefined && previous !== undefined && last.atMs - previous.atMs < MIN_SAMPLE_INTERVAL_MS) {
+      samples.pop();
+      this.#equalSamples -= 1;
+    }
+    this.#equalSamples = hasChanged ? 1 : this.#equalSamples + 1;
+    let expired: Sample | undefined;
+    while (samples.length > 1 && atMs - (samples[1] as Sample).atMs >= RATE_WINDOW_MS) expired = samples.shift();
+    // Reuses a sample, because objects that live for a second are expensive to collect.
+    samples.push(expired === undefined ? { ...row, atMs } : Object.assign(expired, row, { atMs }));
+    // A demand of equal samples does not depend on their times.
+    if (!wereEqual || !this.#areEqual) this.#demands.clear();
   }
 
-  /** Returns the demand for a limit. To be called after `add`. */
+  /**
+   * Returns the demand for a limit. Returns the same object again if nothing has changed for a second. To be called after
+   * `add`.
+   */
   demandFor(resource: LeasedResource, limit: number): ResourceDemand {
-    const row = (this.#samples.at(-1) as Sample).row;
+    const known = this.#demands.get(resource);
+    if (known?.limit === limit) return known.demand;
+    const demand = this.#measuredDemand(resource, limit);
+    this.#demands.set(resource, { limit, demand });
+    return demand;
+  }
+
+  /** Whether all samples are equal, apart from their times. */
+  get #areEqual(): boolean {
+    return this.#equalSamples >= this.#samples.length;
+  }
+
+  #measuredDemand(resource: LeasedResource, limit: number): ResourceDemand {
+    const row = this.#samples.at(-1) as Sample;
     switch (resource) {
       case 'connections':
         return {
@@ -59,9 +87,7 @@ export class DemandWindow {
   }
 
   #rateDemand(counter: 'offeredNew' | 'offeredRequests', admittedInSecond: number): ResourceDemand {
-    const demand = Math.ceil(
-      demandPerSecond(this.#samples.map(({ at, row }) => ({ atMs: at, counter: row[counter] }))),
-    );
+    const demand = Math.ceil(demandPerSecond(this.#samples, (sample) => sample[counter]));
     return { claim: { demand, weight: 1, floor: 0, used: admittedInSecond }, used: admittedInSecond };
   }
 
@@ -69,9 +95,9 @@ export class DemandWindow {
   #bandwidthClaim(bytes: 'inBytes' | 'outBytes', waiting: 'waitingIn' | 'waitingOut', limit: number): ShareClaim {
     const samples = this.#samplesOfBandwidth();
     const [first, last] = [samples[0] as Sample, samples.at(-1) as Sample];
-    const readers = samples.reduce((sum, { row }) => sum + row[waiting], 0) / samples.length;
-    const spanMs = Math.max(MIN_SAMPLE_INTERVAL_MS, last.at - first.at);
-    const bitsPerSecond = ((last.row[bytes] - first.row[bytes]) * 8_000) / spanMs;
+    const readers = samples.reduce((sum, sample) => sum + sample[waiting], 0) / samples.length;
+    const spanMs = Math.max(MIN_SAMPLE_INTERVAL_MS, last.atMs - first.atMs);
+    const bitsPerSecond = ((last[bytes] - first[bytes]) * 8_000) / spanMs;
     return {
       demand: readers > 0 ? limit : Math.min(limit, Math.ceil(bitsPerSecond * BANDWIDTH_GROWTH)),
       weight: Math.max(1, Math.round(readers)),
@@ -82,13 +108,17 @@ export class DemandWindow {
 
   #increase(counter: 'refusedOpen'): number {
     const [first, last] = [this.#samples[0] as Sample, this.#samples.at(-1) as Sample];
-    return last.row[counter] - first.row[counter];
+    return last[counter] - first[counter];
   }
 
   /** Returns the samples of the last `BANDWIDTH_WINDOW_MS`, and the sample before them. */
   #samplesOfBandwidth(): readonly Sample[] {
-    const newestAt = (this.#samples.at(-1) as Sample).at;
-    const first = this.#samples.findLastIndex(({ at }) => newestAt - at >= BANDWIDTH_WINDOW_MS);
+    const newestAtMs = (this.#samples.at(-1) as Sample).atMs;
+    const first = this.#samples.findLastIndex(({ atMs }) => newestAtMs - atMs >= BANDWIDTH_WINDOW_MS);
     return this.#samples.slice(Math.max(0, first));
   }
+}
+
+function isSameState(sample: Sample, row: RowDemand): boolean {
+  return (Object.keys(row) as (keyof RowDemand)[]).every((field) => sample[field] === row[field]);
 }

@@ -25,12 +25,14 @@ interface RequestOptions {
 /** The share that this proxy has of one limit. Decides when to ask the store for another share, and for how much. */
 export class Lease {
   readonly name: LeaseName;
-  limit: number;
   /** Whether this proxy cannot learn what the other proxies admit, because it does not reach the store. */
   isIsolated = false;
+  #limit: number;
   #share = 0;
   #others: Pick<ShareQuestion, 'others' | 'rank'> = { others: [], rank: 0 };
   #claim: ShareClaim = { demand: 0, weight: 1, floor: 0, used: 0 };
+  /** The arguments of the last `update`. Undefined if the same arguments may now lead to another result. */
+  #updatedWith: { readonly demand: ResourceDemand; readonly isDraining: boolean } | undefined;
   /** The demand of the last exchange, which the other members know. */
   #reportedDemand = 0;
   #wanted: number;
@@ -44,8 +46,17 @@ export class Lease {
 
   constructor(name: LeaseName, limit: number) {
     this.name = name;
-    this.limit = limit;
+    this.#limit = limit;
     this.#wanted = this.#leasedUnits;
+  }
+
+  get limit(): number {
+    return this.#limit;
+  }
+
+  set limit(limit: number) {
+    this.#limit = limit;
+    this.#updatedWith = undefined;
   }
 
   /** What this proxy may use of the limit. */
@@ -81,8 +92,14 @@ export class Lease {
     return true;
   }
 
-  /** Sets what the clients need now. A draining proxy keeps no share for future clients. */
-  update({ claim, used }: ResourceDemand, isDraining: boolean): void {
+  /**
+   * Sets what the clients need now. A draining proxy keeps no share for future clients. Returns at once if `demand` is the same
+   * object as in the last call and nothing else has changed.
+   */
+  update(demand: ResourceDemand, isDraining: boolean): void {
+    if (demand === this.#updatedWith?.demand && isDraining === this.#updatedWith.isDraining) return;
+    this.#updatedWith = { demand, isDraining };
+    const { claim, used } = demand;
     this.#claim = claim;
     this.#used = used;
     const fair = wantedShare({ limit: this.#leasedUnits, own: claim, ...this.#others });
@@ -124,6 +141,7 @@ export class Lease {
    * keeps the share.
    */
   request({ now, mayLower, applyShare }: RequestOptions): LeaseRequest {
+    this.#updatedWith = undefined;
     this.#exchangedAt = now;
     this.#reportedDemand = this.#claim.demand;
     this.#isUnreported = false;
@@ -142,6 +160,7 @@ export class Lease {
     // A member that has joined waits until the other members have lowered their shares.
     if (others.length !== this.#others.others.length) this.makeDue();
     this.#others = { others, rank };
+    this.#updatedWith = undefined;
     this.#hasGrant = true;
   }
 }

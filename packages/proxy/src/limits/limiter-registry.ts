@@ -64,6 +64,12 @@ interface RowLimits {
   shares: Partial<Record<LeasedResource, LimitShare>>;
 }
 
+/** The cells of `SecondWindow`s. */
+interface RateWindows {
+  readonly newConnections: Int32Array;
+  readonly requests: Int32Array;
+}
+
 interface AllocatedRow {
   readonly row: number;
   /** Workers that have reached this mark count no new connection in the row. Undefined while the row is in use. */
@@ -84,6 +90,8 @@ export class LimiterRegistry {
   readonly #releasedOwners = new Set<string>();
   readonly #freeRows: number[] = [];
   readonly #limitsByRow = new Map<number, RowLimits>();
+  /** The windows of the rates of the rows, because each view of shared memory is an expensive object. */
+  readonly #rateWindowsByRow = new Map<number, RateWindows>();
   #nextRow = FIRST_FREE_ROW;
   #appliedMark = 0;
 
@@ -164,10 +172,11 @@ export class LimiterRegistry {
   demand(row: number): RowDemand {
     const state = this.#state;
     const now = process.hrtime.bigint();
+    const { newConnections, requests } = this.#rateWindows(row);
     return {
       open: state.openCount(row),
-      admittedNew: unitsInSecond(state.windowCells(row, NEW_CONNECTIONS), now),
-      admittedRequests: unitsInSecond(state.windowCells(row, REQUESTS), now),
+      admittedNew: unitsInSecond(newConnections, now),
+      admittedRequests: unitsInSecond(requests, now),
       waitingIn: state.waitingReaders(row, 'in'),
       waitingOut: state.waitingReaders(row, 'out'),
       refusedOpen: state.counter(row, REFUSED_OPEN_COUNTER),
@@ -195,6 +204,18 @@ export class LimiterRegistry {
   openCount(owner: string): number {
     const allocated = this.#rowByOwner.get(owner);
     return allocated === undefined ? 0 : this.#state.openCount(allocated.row);
+  }
+
+  #rateWindows(row: number): RateWindows {
+    let windows = this.#rateWindowsByRow.get(row);
+    if (windows === undefined) {
+      windows = {
+        newConnections: this.#state.windowCells(row, NEW_CONNECTIONS),
+        requests: this.#state.windowCells(row, REQUESTS),
+      };
+      this.#rateWindowsByRow.set(row, windows);
+    }
+    return windows;
   }
 
   #write(row: number, rowLimits: RowLimits): void {

@@ -88,6 +88,8 @@ export class SecondWindow {
 /** Returns the number of units that all workers have counted in the last second before `now`. */
 export function unitsInSecond(cells: Int32Array, now: bigint): number {
   const slot = slotAt(now);
+  const newest = Atomics.load(cells, NEWEST_CELL);
+  if (newest === 0 || ((slot - newest) | 0) >= SLOTS) return 0;
   return unitsIn(Atomics.load(cells, cellOf(slot)), slot) + unitsBefore(cells, slot);
 }
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { LEASED_RESOURCES } from '@weir/model/data-plane';
+import fc from 'fast-check';
 import { DemandWindow } from '../../src/limits/lease-demand.ts';
 import type { RowDemand } from '../../src/limits/limiter-registry.ts';
 
@@ -85,4 +87,47 @@ test('samples that follow each other at once do not make a few units a high rate
   for (let at = 0; at <= 1_000; at += 100) window.add({ ...IDLE, offeredNew: at / 100 }, at);
   window.add({ ...IDLE, offeredNew: 14 }, 1_001);
   assert.ok(window.demandFor('newConnectionsPerSecond', 100).claim.demand <= 60);
+});
+
+test('at rest: returns the same demand without measuring again, until something changes', () => {
+  const rest = { open: 3, offeredNew: 7, outBytes: 900 };
+  const window = new DemandWindow();
+  const demands = repeat(40, () => rest).map((sample, index) => {
+    window.add({ ...IDLE, ...sample }, index * STEP_MS);
+    return window.demandFor('connections', 10);
+  });
+  assert.equal(demands[39], demands[20]);
+  window.add({ ...IDLE, ...rest, refusedOpen: 2 }, 40 * STEP_MS);
+  assert.equal(window.demandFor('connections', 10).claim.demand, 5);
+});
+
+test('a demand that is returned again is what measuring would return', () => {
+  const step = fc.record({
+    gapMs: fc.constantFrom(1, 30, 50, 200, 1_100),
+    resource: fc.constantFrom(...LEASED_RESOURCES),
+    limit: fc.constantFrom(10, 1_000),
+    grows: fc.option(fc.constantFrom('open', 'waitingOut', 'refusedOpen', 'offeredNew', 'inBytes', 'outBytes'), {
+      nil: undefined,
+    }),
+    repeated: fc.integer({ min: 1, max: 30 }),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
+      const window = new DemandWindow();
+      const added: [row: RowDemand, at: number][] = [];
+      let row = IDLE;
+      let at = 0;
+      for (const { gapMs, resource, limit, grows, repeated } of steps) {
+        if (grows !== undefined) row = { ...row, [grows]: row[grows] + 1 };
+        for (let count = 0; count < repeated; count += 1) {
+          at += gapMs;
+          window.add(row, at);
+          added.push([row, at]);
+          const fresh = new DemandWindow();
+          for (const sample of added) fresh.add(...sample);
+          assert.deepEqual(window.demandFor(resource, limit), fresh.demandFor(resource, limit));
+        }
+      }
+    }),
+  );
 });
