@@ -5,17 +5,17 @@ const MAX_DEVIATIONS = 3.6;
 /** The spans whose rates are compared with the mean. A large change shows in the shortest span, a small change only in the longest. */
 const CHANGE_SPANS_MS = [50, 100, 200, 400] as const;
 
-/** A sample of one or several counters that only increase, at `atMs` of a clock that only increases. */
-export interface CounterSample {
+/** What was read at `atMs` of a clock that only increases. */
+export interface TimedSample {
   readonly atMs: number;
 }
 
 /**
  * Returns the demand per second from samples of a counter, oldest first: the mean over all samples, or the rate of the last 50, 100, 200 or
  * 400 ms if this rate clearly differs from the mean. The mean of a second is steady enough for a demand of 20 per second; the shorter times
- * show at once that a demand has moved.
+ * show at once that a demand has moved. `counterOf` returns the counter of a sample, which only increases.
  */
-export function demandPerSecond<Sample extends CounterSample>(
+export function demandPerSecond<Sample extends TimedSample>(
   samples: readonly Sample[],
   counterOf: (sample: Sample) => number,
 ): number {

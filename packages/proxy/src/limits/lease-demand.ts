@@ -1,4 +1,4 @@
-import { type CounterSample, demandPerSecond, type LeasedResource, type ShareClaim } from '@weir/model/data-plane';
+import { demandPerSecond, type LeasedResource, type ShareClaim, type TimedSample } from '@weir/model/data-plane';
 import type { RowDemand } from './limiter-registry.ts';
 
 /** The time over which a rate is limited, and over which its demand is measured. */
@@ -14,7 +14,7 @@ const MIN_SAMPLE_INTERVAL_MS = 40;
 const BANDWIDTH_GROWTH = 1.25;
 
 /** The state of a row at `atMs` of the monotonic clock. */
-interface Sample extends CounterSample, RowDemand {}
+interface Sample extends TimedSample, RowDemand {}
 
 /** The claim of a row to a limit, and how much of the limit the row uses. The use may exceed the present share. */
 export interface ResourceDemand {
@@ -26,32 +26,33 @@ export interface ResourceDemand {
 export class DemandWindow {
   /** Oldest first. The first sample is at least a second old once the window has existed for a second. */
   readonly #samples: Sample[] = [];
-  /** At least so many of the newest samples are equal, apart from their times. */
-  #equalSamples = 0;
-  /** What `demandFor` has returned since the samples changed. */
+  /** A lower bound of how many samples in a row, up to the newest, have the same state. Includes expired samples. */
+  #minEqualSamples = 0;
+  /** The last result of `demandFor` for each resource. Kept only while all samples are equal. */
   readonly #demands = new Map<LeasedResource, { readonly limit: number; readonly demand: ResourceDemand }>();
 
   /** Adds the current state of the row. `atMs` is in milliseconds of the monotonic clock. */
   add(row: RowDemand, atMs: number): void {
     const samples = this.#samples;
-    const wereEqual = this.#areEqual;
+    const wereSamplesEqual = this.#areSamplesEqual;
     const [last, previous] = [samples.at(-1), samples.at(-2)];
-    const hasChanged = last === undefined || !isSameState(last, row);
+    const hasStateChanged = last === undefined || !isSameState(last, row);
     if (last !== undefined && previous !== undefined && last.atMs - previous.atMs < MIN_SAMPLE_INTERVAL_MS) {
       samples.pop();
-      this.#equalSamples -= 1;
+      this.#minEqualSamples -= 1;
     }
-    this.#equalSamples = hasChanged ? 1 : this.#equalSamples + 1;
+    this.#minEqualSamples = hasStateChanged ? 1 : this.#minEqualSamples + 1;
     let expired: Sample | undefined;
     while (samples.length > 1 && atMs - (samples[1] as Sample).atMs >= RATE_WINDOW_MS) expired = samples.shift();
-    // Reuses a sample, because objects that live for a second are expensive to collect.
+    // Overwrites an expired sample, because new objects that live for a second are expensive to collect.
     samples.push(expired === undefined ? { ...row, atMs } : Object.assign(expired, row, { atMs }));
-    // A demand of equal samples does not depend on their times.
-    if (!wereEqual || !this.#areEqual) this.#demands.clear();
+    // While all samples are equal, their times do not affect any demand.
+    const isUnchanged = wereSamplesEqual && this.#areSamplesEqual;
+    if (!isUnchanged) this.#demands.clear();
   }
 
   /**
-   * Returns the demand for a limit. Returns the same object again if nothing has changed for a second. To be called after
+   * Returns the demand for a limit. Returns the same object while all samples and `limit` stay the same. To be called after
    * `add`.
    */
   demandFor(resource: LeasedResource, limit: number): ResourceDemand {
@@ -62,9 +63,9 @@ export class DemandWindow {
     return demand;
   }
 
-  /** Whether all samples are equal, apart from their times. */
-  get #areEqual(): boolean {
-    return this.#equalSamples >= this.#samples.length;
+  /** Ignores the times of the samples. */
+  get #areSamplesEqual(): boolean {
+    return this.#minEqualSamples >= this.#samples.length;
   }
 
   #measuredDemand(resource: LeasedResource, limit: number): ResourceDemand {

@@ -31,8 +31,8 @@ export class Lease {
   #share = 0;
   #others: Pick<ShareQuestion, 'others' | 'rank'> = { others: [], rank: 0 };
   #claim: ShareClaim = { demand: 0, weight: 1, floor: 0, used: 0 };
-  /** The arguments of the last `update`. Undefined if the same arguments may now lead to another result. */
-  #updatedWith: { readonly demand: ResourceDemand; readonly isDraining: boolean } | undefined;
+  /** The arguments of the last `update`. Undefined if the limit, the other members or a request have changed the lease since then. */
+  #lastUpdate: { readonly demand: ResourceDemand; readonly isDraining: boolean } | undefined;
   /** The demand of the last exchange, which the other members know. */
   #reportedDemand = 0;
   #wanted: number;
@@ -56,7 +56,7 @@ export class Lease {
 
   set limit(limit: number) {
     this.#limit = limit;
-    this.#updatedWith = undefined;
+    this.#lastUpdate = undefined;
   }
 
   /** What this proxy may use of the limit. */
@@ -93,12 +93,12 @@ export class Lease {
   }
 
   /**
-   * Sets what the clients need now. A draining proxy keeps no share for future clients. Returns at once if `demand` is the same
-   * object as in the last call and nothing else has changed.
+   * Sets what the clients need now. A draining proxy keeps no share for future clients. Does nothing if `demand` is the same
+   * object as in the last call, and `isDraining`, the limit and the other members are unchanged and no request was made since.
    */
   update(demand: ResourceDemand, isDraining: boolean): void {
-    if (demand === this.#updatedWith?.demand && isDraining === this.#updatedWith.isDraining) return;
-    this.#updatedWith = { demand, isDraining };
+    if (demand === this.#lastUpdate?.demand && isDraining === this.#lastUpdate.isDraining) return;
+    this.#lastUpdate = { demand, isDraining };
     const { claim, used } = demand;
     this.#claim = claim;
     this.#used = used;
@@ -141,7 +141,7 @@ export class Lease {
    * keeps the share.
    */
   request({ now, mayLower, applyShare }: RequestOptions): LeaseRequest {
-    this.#updatedWith = undefined;
+    this.#lastUpdate = undefined;
     this.#exchangedAt = now;
     this.#reportedDemand = this.#claim.demand;
     this.#isUnreported = false;
@@ -160,7 +160,7 @@ export class Lease {
     // A member that has joined waits until the other members have lowered their shares.
     if (others.length !== this.#others.others.length) this.makeDue();
     this.#others = { others, rank };
-    this.#updatedWith = undefined;
+    this.#lastUpdate = undefined;
     this.#hasGrant = true;
   }
 }

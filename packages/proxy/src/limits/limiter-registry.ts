@@ -64,7 +64,7 @@ interface RowLimits {
   shares: Partial<Record<LeasedResource, LimitShare>>;
 }
 
-/** The cells of `SecondWindow`s. */
+/** The cells of a row's two `SecondWindow`s, in shared memory. */
 interface RateWindows {
   readonly newConnections: Int32Array;
   readonly requests: Int32Array;
@@ -90,7 +90,7 @@ export class LimiterRegistry {
   readonly #releasedOwners = new Set<string>();
   readonly #freeRows: number[] = [];
   readonly #limitsByRow = new Map<number, RowLimits>();
-  /** The windows of the rates of the rows, because each view of shared memory is an expensive object. */
+  /** Keeps the views, because creating a view of shared memory is expensive. */
   readonly #rateWindowsByRow = new Map<number, RateWindows>();
   #nextRow = FIRST_FREE_ROW;
   #appliedMark = 0;

@@ -89,26 +89,25 @@ test('samples that follow each other at once do not make a few units a high rate
   assert.ok(window.demandFor('newConnectionsPerSecond', 100).claim.demand <= 60);
 });
 
-test('at rest: returns the same demand without measuring again, until something changes', () => {
-  const rest = { open: 3, offeredNew: 7, outBytes: 900 };
+test('returns the same demand object until a sample differs', () => {
+  const state = { open: 3, offeredNew: 7, outBytes: 900 };
   const window = new DemandWindow();
-  const demands = repeat(40, () => rest).map((sample, index) => {
+  const demands = repeat(40, () => state).map((sample, index) => {
     window.add({ ...IDLE, ...sample }, index * STEP_MS);
     return window.demandFor('connections', 10);
   });
-  assert.equal(demands[39], demands[20]);
-  window.add({ ...IDLE, ...rest, refusedOpen: 2 }, 40 * STEP_MS);
+  assert.equal(demands[39], demands[0]);
+  window.add({ ...IDLE, ...state, refusedOpen: 2 }, 40 * STEP_MS);
   assert.equal(window.demandFor('connections', 10).claim.demand, 5);
 });
 
-test('a demand that is returned again is what measuring would return', () => {
+test('a reused demand equals a newly measured demand', () => {
   const step = fc.record({
     gapMs: fc.constantFrom(1, 30, 50, 200, 1_100),
     resource: fc.constantFrom(...LEASED_RESOURCES),
     limit: fc.constantFrom(10, 1_000),
-    grows: fc.option(fc.constantFrom('open', 'waitingOut', 'refusedOpen', 'offeredNew', 'inBytes', 'outBytes'), {
-      nil: undefined,
-    }),
+    increases: fc.option(fc.constantFrom('refusedOpen', 'offeredNew', 'inBytes', 'outBytes'), { nil: undefined }),
+    toggles: fc.option(fc.constantFrom('open', 'waitingOut', 'admittedNew'), { nil: undefined }),
     repeated: fc.integer({ min: 1, max: 30 }),
   });
   fc.assert(
@@ -117,8 +116,9 @@ test('a demand that is returned again is what measuring would return', () => {
       const added: [row: RowDemand, at: number][] = [];
       let row = IDLE;
       let at = 0;
-      for (const { gapMs, resource, limit, grows, repeated } of steps) {
-        if (grows !== undefined) row = { ...row, [grows]: row[grows] + 1 };
+      for (const { gapMs, resource, limit, increases, toggles, repeated } of steps) {
+        if (increases !== undefined) row = { ...row, [increases]: row[increases] + 1 };
+        if (toggles !== undefined) row = { ...row, [toggles]: 1 - row[toggles] };
         for (let count = 0; count < repeated; count += 1) {
           at += gapMs;
           window.add(row, at);
