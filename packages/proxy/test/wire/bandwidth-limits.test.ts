@@ -86,19 +86,36 @@ test('applies the limit of a Service without a tenant limit, and does not slow d
 test('applies a new limit to an open connection, and stops when the limit is removed', async () => {
   await using fleet = await startFleet();
   await using sink = await discardServer();
-  const proxy = await serve(fleet, sink, {});
+  await using echo = await echoServer();
+  const limitShop = async (limits: TenantLimits): Promise<void> => {
+    fleet.limit('shop', limits);
+    const games = { name: 'api', namespace: 'games', tenant: 'games', port: PORT + 1 };
+    await fleet.serve(webService([endpointOf(sink)]), webService([endpointOf(echo)], games));
+  };
+  await limitShop({});
+  const proxy = await fleet.proxy({ workers: 1 });
+  await proxy.ready;
   await using client = await connectClient({ host: fleet.addressOf(), port: PORT, ...PATIENT });
-  await client.send('x');
-  await eventually(() => assert.equal(sink.received, 1));
+  await using other = await connectClient({ host: fleet.addressOf(), port: PORT + 1, ...PATIENT });
+  /** Sends bytes, and returns when the worker has handled them: it has handled later bytes of another tenant. */
+  const send = async (bytes: string): Promise<void> => {
+    await client.send(bytes);
+    for (let round = 0; round < 2; round += 1) {
+      await other.send('ping');
+      await other.take(4);
+    }
+  };
+  await send('x');
+  assert.equal(sink.received, 1);
   const { revision } = proxy.view().applied ?? assert.fail();
-  await limit(fleet, sink, { inBitsPerSecond: 0 });
+  await limitShop({ inBitsPerSecond: 0 });
   await eventually(() => assert.ok((proxy.view().applied?.revision ?? 0) > revision));
-  // One read may already be in progress. After that, the stream is not read until the limit is removed.
-  await client.send('y');
-  await eventually(() => assert.equal(sink.received, 2));
-  await client.send('z'.repeat(1_000));
+  // The worker already waits for bytes of the client, and reads once more. After that, the stream is not read until the limit is removed.
+  await send('y');
   assert.equal(sink.received, 2);
-  await limit(fleet, sink, {});
+  await send('z'.repeat(1_000));
+  assert.equal(sink.received, 2);
+  await limitShop({});
   await eventually(() => assert.equal(sink.received, 1_002));
 });
 
