@@ -1,4 +1,4 @@
-import { exitStatusFor, UsageError } from '@weir/runtime';
+import { exitStatusFor, UsageError } from '@weir/runtime/command-line';
 import { Command, CommanderError } from 'commander';
 import { ConsoleError } from './client/console-client.ts';
 import { addSignInOptions } from './client/server-options.ts';

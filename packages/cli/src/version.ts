@@ -1,4 +1,4 @@
-import { packageVersion } from '@weir/runtime';
+import { packageVersion } from '@weir/runtime/command-line';
 
 export function version(): string {
   return packageVersion(import.meta.url);

@@ -3,17 +3,21 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
+const PROGRAMS = ['main.ts', 'commands/suspend.ts'].map((path) => new URL(`../src/${path}`, import.meta.url));
+
 test('loads only small packages before a command runs, and for a cut-off', () => {
-  const packages = ['main.ts', 'commands/suspend.ts'].map((path) =>
-    packagesLoadedBy(new URL(`../src/${path}`, import.meta.url)),
-  );
+  const packages = PROGRAMS.map((program) => packagesLoadedBy(program).filter((name) => !name.startsWith('node:')));
   assert.deepEqual(packages, [
-    ['@weir/runtime', 'commander'],
-    ['@weir/console/suspension-item', '@weir/model/data-plane', '@weir/runtime', 'commander'],
+    ['@weir/runtime/command-line', 'commander'],
+    ['@weir/console/suspension-item', '@weir/model/duration', '@weir/runtime/command-line', 'commander'],
   ]);
 });
 
-/** Returns the packages that a module imports statically, itself or through modules of its package, without modules of Node. */
+test('does not load the WebSocket client of Node, which an import of node:http loads', () => {
+  for (const program of PROGRAMS) assert.ok(!packagesLoadedBy(program).includes('node:http'), program.pathname);
+});
+
+/** Returns the packages, and the modules of Node, that a module imports statically, itself or through modules of its package. */
 function packagesLoadedBy(program: URL): readonly string[] {
   const packages = new Set<string>();
   const modules = new Set<string>();
@@ -22,7 +26,7 @@ function packagesLoadedBy(program: URL): readonly string[] {
     modules.add(module.href);
     for (const name of staticImports(readFileSync(module, 'utf8'))) {
       if (name.startsWith('.')) visit(new URL(name, module));
-      else if (!name.startsWith('node:')) packages.add(name);
+      else packages.add(name);
     }
   };
   visit(program);

@@ -90,11 +90,11 @@ export type {
 } from './metrics/contract.ts';
 export { exitStatusFor } from './process/exit-status.ts';
 export { type LineOutput, standardOutput } from './process/line-output.ts';
+export { packageVersion } from './process/package-version.ts';
 export {
   type ProcessControl,
   type ProcessHost,
   type ProcessPlan,
-  packageVersion,
   runProcess,
 } from './process/run-process.ts';
 export { type Part, type RunningParts, startParts } from './process/start-parts.ts';

@@ -1,4 +1,4 @@
-import { errorMessage, WeirError } from '@weir/runtime';
+import { errorMessage, WeirError } from '@weir/runtime/command-line';
 import type { ConsoleRequest, ConsoleResponse, Transport } from './transport.ts';
 
 export type ConsoleErrorCode =

@@ -1,15 +1,15 @@
 // Sends requests to the proxies of this machine on their local admin sockets. These requests need neither the console, nor the controller,
 // nor the API server, nor Redis.
 import { readdir } from 'node:fs/promises';
-import { request as httpRequest } from 'node:http';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { SuspensionItem } from '@weir/console';
 import { suspensionItemFor } from '@weir/console/suspension-item';
 import type { Suspension } from '@weir/model';
-import { errorMessage, UsageError } from '@weir/runtime';
+import { errorMessage, UsageError } from '@weir/runtime/command-line';
 import { Option } from 'commander';
 import type { Terminal } from '../terminal.ts';
+import { http } from './node-http.ts';
 import type { SuspensionTargetJson } from './target.ts';
 
 export interface LocalOptions {
@@ -128,7 +128,7 @@ async function socketsIn(directory: string): Promise<readonly string[]> {
 function send(socketPath: string, { method, path, query }: LocalRequest): Promise<{ status: number; body: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: string }>();
   const target = `${path}?${new URLSearchParams(query)}`;
-  const request = httpRequest({ socketPath, path: target, method, timeout: TIMEOUT_MS }, (response) => {
+  const request = http.request({ socketPath, path: target, method, timeout: TIMEOUT_MS }, (response) => {
     let body = '';
     response.setEncoding('utf8').on('data', (text: string) => {
       body += text;

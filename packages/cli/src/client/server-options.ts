@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
-import { get } from 'node:http';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { UsageError } from '@weir/runtime';
+import { UsageError } from '@weir/runtime/command-line';
 import { type Command, Option } from 'commander';
 import type { Terminal } from '../terminal.ts';
 import { ConsoleClient } from './console-client.ts';
+import { http } from './node-http.ts';
 import { clusterTransport, directTransport, readOptionFile, type Transport } from './transport.ts';
 
 export interface ServerOptions {
@@ -112,7 +112,9 @@ function hasKubeconfig({ KUBECONFIG, KUBERNETES_SERVICE_HOST, HOME }: Terminal['
  */
 function isLocalConsoleListening(): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
-  const request = get(`${DEFAULT_SERVER}/healthz`, { agent: false, timeout: PROBE_TIMEOUT_MS }, () => resolve(true));
+  const request = http.get(`${DEFAULT_SERVER}/healthz`, { agent: false, timeout: PROBE_TIMEOUT_MS }, () =>
+    resolve(true),
+  );
   request.once('timeout', () => resolve(false));
   request.once('error', () => resolve(false));
   return promise.finally(() => request.destroy());

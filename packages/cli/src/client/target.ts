@@ -1,5 +1,5 @@
 import type { SuspensionItem } from '@weir/console';
-import { UsageError } from '@weir/runtime';
+import { UsageError } from '@weir/runtime/command-line';
 
 /** The target of a Suspension in the JSON of the console's API. */
 export type SuspensionTargetJson =

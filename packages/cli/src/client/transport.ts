@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
-import http from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { RequestOptions } from 'node:https';
-import { errorMessage, isLoopback, UsageError } from '@weir/runtime';
+import { errorMessage, isLoopback, UsageError } from '@weir/runtime/command-line';
+import { http } from './node-http.ts';
 
 // Transports send requests to the console: either directly to the console's URL, or through the API server of the console's cluster.
 export interface ConsoleRequest {
@@ -67,7 +68,7 @@ async function sendRequest({
   const { method, body, signal, isStream } = consoleRequest;
   const text = body === undefined ? undefined : JSON.stringify(body);
   const { request } = url.protocol === 'https:' ? await import('node:https') : http;
-  const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const clientRequest = request(url, {
     ...options,
     method,

@@ -1,4 +1,4 @@
-import { formatDuration } from '@weir/model/data-plane';
+import { formatDuration } from '@weir/model/duration';
 import {
   askLocalProxies,
   type LocalOptions,

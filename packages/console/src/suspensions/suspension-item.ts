@@ -4,7 +4,7 @@ import {
   type SuspensionOrigin,
   type SuspensionSubject,
   suspensionFor,
-} from '@weir/model/data-plane';
+} from '@weir/model/suspension';
 import type { SuspensionAuditRecord, SuspensionRelease } from '@weir/store';
 import { type TargetJson, targetToJson } from './suspension-object.ts';
 

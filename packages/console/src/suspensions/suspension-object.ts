@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { SuspensionTarget } from '@weir/model';
-import { authorOf, MADE_BY_ANNOTATION, madeByOf, type Suspension } from '@weir/model/data-plane';
+import { authorOf, MADE_BY_ANNOTATION, madeByOf, type Suspension } from '@weir/model/suspension';
 import type { SuspensionRequest } from './suspension-writer.ts';
 
 export const SUSPENSION_RESOURCE = { group: 'weir.dev', version: 'v1alpha1', plural: 'suspensions' } as const;

@@ -1,5 +1,4 @@
 import type { EventEmitter } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { type Clock, systemClock, type Timer } from '../clock.ts';
 import { isAbort, UsageError } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -176,14 +175,4 @@ function rejectArguments(args: readonly string[]): void {
   throw new UsageError(
     `unexpected arguments "${args.join(' ')}"; use environment variables instead (see docs/settings.md)`,
   );
-}
-
-/**
- * Returns the version of the package that a module belongs to. `moduleUrl` is the `import.meta.url` of a module
- * directly in `src/` or `dist/src/`.
- */
-export function packageVersion(moduleUrl: string): string {
-  const up = moduleUrl.includes('/dist/') ? '../..' : '..';
-  const text = readFileSync(new URL(`${up}/package.json`, moduleUrl), 'utf8');
-  return String(JSON.parse(text).version);
 }
