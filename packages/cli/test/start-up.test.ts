@@ -1,40 +1,41 @@
-// A cut-off is urgent, so the command must not load what only `standalone`, `demo` or `doctor` need.
+// A cut-off is urgent, so `weir suspend` must load neither the modules of other commands nor Node's WebSocket client.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
 import { test } from 'node:test';
 
-const PROGRAMS = ['main.ts', 'commands/suspend.ts'].map((path) => new URL(`../src/${path}`, import.meta.url));
+const loaded: string[] = [];
+registerHooks({
+  load(url, context, nextLoad) {
+    loaded.push(url);
+    return nextLoad(url, context);
+  },
+});
 
-test('loads only small packages before a command runs, and for a cut-off', () => {
-  const packages = PROGRAMS.map((program) => packagesLoadedBy(program).filter((name) => !name.startsWith('node:')));
-  assert.deepEqual(packages, [
-    ['@weir/runtime/command-line', 'commander'],
-    ['@weir/console/suspension-item', '@weir/model/duration', '@weir/runtime/command-line', 'commander'],
+test('weir suspend loads only the modules that it needs', async () => {
+  await import('../src/run-weir.ts');
+  await import('../src/commands/suspend.ts');
+  assert.deepEqual(namesOf(/\/node_modules\/([^/]+)\//), ['commander']);
+  assert.deepEqual(namesOf(/\/packages\/model\/src\/(.+)/), [
+    'cut-off.ts',
+    'duration.ts',
+    'suspension.ts',
+    'usage/period.ts',
   ]);
+  assert.deepEqual(namesOf(/\/packages\/runtime\/src\/(.+)/), [
+    'command-line.ts',
+    'config/addresses.ts',
+    'config/parse-config.ts',
+    'errors.ts',
+    'process/exit-status.ts',
+    'process/package-version.ts',
+  ]);
+  assert.deepEqual(namesOf(/\/packages\/cli\/src\/commands\/(.+)/), ['local-suspend.ts', 'suspend.ts']);
+  assert.ok(!loaded.includes('node:crypto'));
+  // An import would evaluate all exports of `node:http`, and the export `WebSocket` loads an HTTP client.
+  assert.ok(!loaded.includes('node:http'));
 });
 
-test('does not load the WebSocket client of Node, which an import of node:http loads', () => {
-  for (const program of PROGRAMS) assert.ok(!packagesLoadedBy(program).includes('node:http'), program.pathname);
-});
-
-/** Returns the packages, and the modules of Node, that a module imports statically, itself or through modules of its package. */
-function packagesLoadedBy(program: URL): readonly string[] {
-  const packages = new Set<string>();
-  const modules = new Set<string>();
-  const visit = (module: URL): void => {
-    if (modules.has(module.href)) return;
-    modules.add(module.href);
-    for (const name of staticImports(readFileSync(module, 'utf8'))) {
-      if (name.startsWith('.')) visit(new URL(name, module));
-      else packages.add(name);
-    }
-  };
-  visit(program);
-  return [...packages].sort();
-}
-
-/** Returns the specifiers of the static imports and exports, without those that only name types. */
-function staticImports(source: string): readonly string[] {
-  const statements = source.matchAll(/^(?:import|export) (?!type )[^;]*?from '([^']+)';/gm);
-  return [...statements].map(([, name = '']) => name);
+/** Returns the names that `pattern` captures in the URLs of the loaded modules, each name once. */
+function namesOf(pattern: RegExp): readonly string[] {
+  return [...new Set(loaded.flatMap((url) => pattern.exec(url)?.[1] ?? []))].sort();
 }

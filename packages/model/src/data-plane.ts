@@ -1,5 +1,5 @@
 // The part of the model that proxies and stores use. Translation, settings and views are exported only by `index.ts`, because
-// every worker of a proxy loads all modules of this file, and each module delays the start of the proxy and the cut-off.
+// every worker of a proxy loads all modules of this file, and each module delays the start of the proxy.
 export { AFFINITY_TABLE_BYTES, type AffinityTable, createAffinityTable } from './balance/affinity-table.ts';
 export { type Balancer, type BalancerOptions, untriedFrom } from './balance/balancer.ts';
 export * from './balance/create-balancer.ts';

@@ -88,7 +88,6 @@ export type {
   Metrics,
   Sample,
 } from './metrics/contract.ts';
-export { exitStatusFor } from './process/exit-status.ts';
 export { type LineOutput, standardOutput } from './process/line-output.ts';
 export { packageVersion } from './process/package-version.ts';
 export {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
-import { errorMessage, exitStatusFor, Secret, UsageError, WeirError } from '../src/index.ts';
+import { exitStatusFor } from '../src/command-line.ts';
+import { errorMessage, Secret, UsageError, WeirError } from '../src/index.ts';
 
 test('WeirError carries its code, its cause and the name of its class', () => {
   const cause = new Error('refused');

@@ -1,4 +1,4 @@
-import { formatDuration } from '@weir/model/duration';
+import { formatDuration } from '@weir/model/cut-off';
 import {
   askLocalProxies,
   type LocalOptions,

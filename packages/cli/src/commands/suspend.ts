@@ -1,5 +1,5 @@
 import type { SuspensionItem } from '@weir/console';
-import { parseDuration } from '@weir/model/duration';
+import { parseDuration } from '@weir/model/cut-off';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ConsoleClient, ConsoleError } from '../client/console-client.ts';
 import { type LocalOptions, localOption, stateOption } from '../client/local-proxies.ts';

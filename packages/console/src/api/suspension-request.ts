@@ -1,6 +1,6 @@
 import type { RoutingTable, Suspension, SuspensionTarget } from '@weir/model';
 import { entriesOf } from '@weir/model';
-import type { TargetJson } from '../suspensions/suspension-object.ts';
+import type { TargetJson } from '../suspensions/suspension-item.ts';
 import { suspensionNameFor } from '../suspensions/suspension-object.ts';
 import type { SuspensionRequest } from '../suspensions/suspension-writer.ts';
 import { ApiError } from './api-error.ts';

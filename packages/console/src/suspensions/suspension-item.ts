@@ -3,10 +3,29 @@ import {
   type Suspension,
   type SuspensionOrigin,
   type SuspensionSubject,
+  type SuspensionTarget,
   suspensionFor,
-} from '@weir/model/suspension';
+} from '@weir/model/cut-off';
 import type { SuspensionAuditRecord, SuspensionRelease } from '@weir/store';
-import { type TargetJson, targetToJson } from './suspension-object.ts';
+
+/** The target of a Suspension in the JSON of the Suspension object and of the console's API. */
+export interface TargetJson {
+  readonly type: 'Tenant' | 'Namespace' | 'Service';
+  readonly tenant?: string;
+  readonly namespace?: string;
+  readonly service?: string;
+}
+
+export function targetToJson(target: SuspensionTarget): TargetJson {
+  switch (target.kind) {
+    case 'tenant':
+      return { type: 'Tenant', tenant: target.tenant };
+    case 'namespace':
+      return { type: 'Namespace', namespace: target.namespace };
+    case 'service':
+      return { type: 'Service', namespace: target.namespace, service: target.service };
+  }
+}
 
 /** One item of `/api/v1/suspensions`. */
 export interface SuspensionItem {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { SuspensionTarget } from '@weir/model';
-import { authorOf, MADE_BY_ANNOTATION, madeByOf, type Suspension } from '@weir/model/suspension';
+import { authorOf, MADE_BY_ANNOTATION, madeByOf, type Suspension } from '@weir/model/data-plane';
+import { targetToJson } from './suspension-item.ts';
 import type { SuspensionRequest } from './suspension-writer.ts';
 
 export const SUSPENSION_RESOURCE = { group: 'weir.dev', version: 'v1alpha1', plural: 'suspensions' } as const;
@@ -14,25 +15,6 @@ export interface SuspensionManifest {
     readonly annotations?: Readonly<Record<string, string>>;
   };
   readonly spec?: { readonly until?: string; readonly rule?: string };
-}
-
-/** The target of a Suspension in the JSON of the Suspension object and of the console's API. */
-export interface TargetJson {
-  readonly type: 'Tenant' | 'Namespace' | 'Service';
-  readonly tenant?: string;
-  readonly namespace?: string;
-  readonly service?: string;
-}
-
-export function targetToJson(target: SuspensionTarget): TargetJson {
-  switch (target.kind) {
-    case 'tenant':
-      return { type: 'Tenant', tenant: target.tenant };
-    case 'namespace':
-      return { type: 'Namespace', namespace: target.namespace };
-    case 'service':
-      return { type: 'Service', namespace: target.namespace, service: target.service };
-  }
 }
 
 const FIELD_MANAGER = 'weir-console';
