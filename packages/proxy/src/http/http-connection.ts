@@ -375,8 +375,9 @@ export abstract class HttpConnection
     this.options.startHttp2(client, upstream, { info, admission });
   }
 
+  /** Reads the client again if reading was stopped and the bandwidth limits allow a read. */
   protected readClient(): void {
-    if (!this.#hasEnded && this.#throttle.mayRead('in', 0)) this.client.readStart();
+    if (!this.#hasEnded && !this.client.isReading && this.#throttle.mayRead('in', 0)) this.client.readStart();
   }
 
   protected guarded(run: () => void): void {

@@ -1,5 +1,5 @@
 import { BYTES_BURST_NS, type Limiter } from './limiter.ts';
-import { type Direction, type LimiterState, NO_BANDWIDTH_VERSION } from './limiter-state.ts';
+import { type Direction, type LimiterState, NO_VERSION } from './limiter-state.ts';
 
 /**
  * One read of a throttled stream takes at most the bytes that the rate allows in this time, but `MIN_QUANTUM_BYTES` if
@@ -31,7 +31,10 @@ export class BandwidthLimiter {
   /** The number of bytes that may stay uncharged, set by `readLimits`. Infinity if there is no limit. */
   #maxUnchargedBytes = Infinity;
   #quantumBytes = Infinity;
-  #bandwidthVersion: number = NO_BANDWIDTH_VERSION;
+  #bandwidthVersion: number = NO_VERSION;
+  /** Whether readers of any worker wait for one of the buckets. Valid for `#waitingVersion`. */
+  #hasWaitingReaders = false;
+  #waitingVersion: number = NO_VERSION;
 
   constructor({
     service,
@@ -93,7 +96,7 @@ export class BandwidthLimiter {
    */
   deferOrCheck(bytes: number): boolean {
     if (this.defer(bytes)) return true;
-    return bytes === 0 && (this.#tenant.mayBeOverdrawn || this.#service?.mayBeOverdrawn === true);
+    return bytes === 0 && this.#mayBeOverdrawn();
   }
 
   chargeDeferred(now: bigint): void {
@@ -150,6 +153,20 @@ export class BandwidthLimiter {
   #hasWaiters(): boolean {
     return this.#tenant.hasWaiters || this.#service?.hasWaiters === true;
   }
+
+  /**
+   * Whether a stream must look at the buckets before it reads. True also while readers of other workers wait, because these
+   * workers have overdrawn a bucket.
+   */
+  #mayBeOverdrawn(): boolean {
+    if (this.#tenant.isUncertain || this.#service?.isUncertain === true) return true;
+    const { state } = this.#tenant;
+    if (!state.isWaitingVersion(this.#waitingVersion)) {
+      this.#waitingVersion = state.readWaitingVersion();
+      this.#hasWaitingReaders = this.#tenant.hasWaitingReaders() || this.#service?.hasWaitingReaders() === true;
+    }
+    return this.#hasWaitingReaders;
+  }
 }
 
 function maxUnchargedBytesFor(bytesPerSecond: number): number {
@@ -178,9 +195,12 @@ export interface WaitingReader {
  */
 export class BandwidthBucket {
   /**
-   * Whether this worker has charged bytes, or a limit has changed, since the worker last found the bucket not overdrawn.
+   * Whether this worker has charged bytes, or a limit has changed, since the worker last found the bucket not overdrawn. Only
+   * the bucket writes this field.
    */
-  #isUncertain = true;
+  isUncertain = true;
+  /** Whether readers of this worker wait. A field and not a look at `#waiting`, because each chunk needs the answer. */
+  hasWaiters = false;
   readonly #limiter: Limiter;
   readonly #direction: Direction;
   readonly #onWaiting: (bucket: BandwidthBucket) => void;
@@ -201,27 +221,20 @@ export class BandwidthBucket {
     return this.#limiter.state;
   }
 
-  get hasWaiters(): boolean {
-    return this.#waiting.size > 0;
-  }
-
-  /**
-   * Whether a stream must look at the bucket before it reads. True also while readers of other workers wait, because these
-   * workers have overdrawn the bucket.
-   */
-  get mayBeOverdrawn(): boolean {
+  /** Reports whether readers of any worker wait. */
+  hasWaitingReaders(): boolean {
     const { state, row } = this.#limiter;
-    return this.#isUncertain || state.hasWaitingReaders(row, this.#direction);
+    return state.waitingReaders(row, this.#direction) > 0;
   }
 
   onLimitChanged(): void {
-    this.#isUncertain = true;
+    this.isUncertain = true;
   }
 
   charge(bytes: number, now: bigint): void {
     if (this.bitsPerSecond === Infinity) return;
     this.#limiter.charge(this.#direction, bytes, now);
-    this.#isUncertain = true;
+    this.isUncertain = true;
   }
 
   /**
@@ -235,9 +248,9 @@ export class BandwidthBucket {
   /** Reports whether the bucket is in debt or its rate is 0. In both cases no byte may pass now. */
   isOverdrawn(now: bigint): boolean {
     const { bitsPerSecond } = this;
-    this.#isUncertain =
+    this.isUncertain =
       bitsPerSecond !== Infinity && (bitsPerSecond === 0 || this.#limiter.paidUntil(this.#direction) > now);
-    return this.#isUncertain;
+    return this.isUncertain;
   }
 
   enqueue(waiter: WaitingReader, now: bigint): void {
@@ -277,6 +290,7 @@ export class BandwidthBucket {
 
   #publishWaiters(): void {
     const { state, row, workerSlot } = this.#limiter;
+    this.hasWaiters = this.#waiting.size > 0;
     const [first] = this.#waiting;
     const key = { direction: this.#direction, workerSlot };
     state.setFirstWaiting(row, key, first?.waitingSinceNs ?? 0n);

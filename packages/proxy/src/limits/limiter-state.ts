@@ -51,6 +51,10 @@ const COUNTERS = COUNT_RATES + 3;
 const WORD_BYTES = 8;
 const CELL_BYTES = Int32Array.BYTES_PER_ELEMENT;
 const CACHE_LINE_BYTES = 64;
+/** The cells of `LimiterStateMemory.versions`. */
+const BANDWIDTH_VERSION = 0;
+const WAITING_VERSION = 1;
+const VERSION_CELLS = 2;
 const INITIAL_ROWS = 256;
 /**
  * The maximum number of rows. Address space is reserved for all rows, but memory is allocated only as rows are used.
@@ -64,8 +68,8 @@ export const FIRST_FREE_ROW = 2;
 
 export interface LimiterStateMemory {
   readonly buffer: SharedArrayBuffer;
-  /** One cell: the version that `LimiterState.setLimit` increments. */
-  readonly bandwidthVersion: Uint32Array;
+  /** Two cells: the version of the bandwidth limits, and the version of the waiting readers. */
+  readonly versions: Uint32Array;
   /** The largest number of workers that run at the same time. Each worker writes only in the cells of its own slot. */
   readonly workerSlots: number;
 }
@@ -73,9 +77,9 @@ export interface LimiterStateMemory {
 export function createLimiterStateMemory(workerSlots: number): LimiterStateMemory {
   const rowBytes = rowBytesFor(workerSlots);
   const buffer = new SharedArrayBuffer(INITIAL_ROWS * rowBytes, { maxByteLength: MAX_ROWS * rowBytes });
-  // The cell has a cache line of its own, because all workers read the cell for each chunk.
+  // The cells have a cache line of their own, because all workers read them for each chunk.
   const lines = new SharedArrayBuffer(2 * CACHE_LINE_BYTES);
-  const memory = { buffer, bandwidthVersion: new Uint32Array(lines, CACHE_LINE_BYTES, 1), workerSlots };
+  const memory = { buffer, versions: new Uint32Array(lines, CACHE_LINE_BYTES, VERSION_CELLS), workerSlots };
   const state = new LimiterState(memory);
   for (let row = 0; row < FIRST_FREE_ROW; row += 1) state.clearRow(row);
   return memory;
@@ -99,7 +103,7 @@ function wordsFor(workerSlots: number): number {
 export class LimiterState {
   readonly workerSlots: number;
   readonly #buffer: SharedArrayBuffer;
-  readonly #bandwidthVersion: Uint32Array;
+  readonly #versions: Uint32Array;
   // Sizes in elements of `#doubles` and `#longs`, and of `#ints`. A division for each access would cost more than the access.
   readonly #rowWords: number;
   readonly #rowCells: number;
@@ -109,9 +113,9 @@ export class LimiterState {
   #longs = new BigInt64Array(new SharedArrayBuffer(0));
   #ints = new Int32Array(new SharedArrayBuffer(0));
 
-  constructor({ buffer, bandwidthVersion, workerSlots }: LimiterStateMemory) {
+  constructor({ buffer, versions, workerSlots }: LimiterStateMemory) {
     this.#buffer = buffer;
-    this.#bandwidthVersion = bandwidthVersion;
+    this.#versions = versions;
     this.workerSlots = workerSlots;
     this.#rowWords = rowBytesFor(workerSlots) / WORD_BYTES;
     this.#rowCells = rowBytesFor(workerSlots) / CELL_BYTES;
@@ -153,7 +157,7 @@ export class LimiterState {
     if (this.#doubles[index] === value) return;
     this.#doubles[index] = value;
     if (field === IN_BITS_PER_SECOND_FIELD || field === OUT_BITS_PER_SECOND_FIELD)
-      Atomics.add(this.#bandwidthVersion, 0, 1);
+      Atomics.add(this.#versions, BANDWIDTH_VERSION, 1);
   }
 
   /**
@@ -161,7 +165,7 @@ export class LimiterState {
    * the limits. Values that are derived from bandwidth limits are valid as long as `isBandwidthVersion(version)` is true.
    */
   readBandwidthVersion(): number {
-    return Atomics.load(this.#bandwidthVersion, 0);
+    return Atomics.load(this.#versions, BANDWIDTH_VERSION);
   }
 
   /**
@@ -169,7 +173,7 @@ export class LimiterState {
    * `Atomics.load` and workers compare for each chunk. The worker may see a change a little later.
    */
   isBandwidthVersion(version: number): boolean {
-    return this.#bandwidthVersion[0] === version;
+    return this.#versions[BANDWIDTH_VERSION] === version;
   }
 
   paidUntil(row: number, field: number): bigint {
@@ -201,14 +205,23 @@ export class LimiterState {
 
   /** Sets the number of readers of a worker that wait. */
   setWaitingReaders(row: number, { direction, workerSlot }: WaiterKey, readers: number): void {
-    Atomics.store(this.#ints, this.#readersOffset(row, direction) + workerSlot, readers);
+    const cell = this.#readersOffset(row, direction) + workerSlot;
+    const former = Atomics.exchange(this.#ints, cell, readers);
+    if ((former === 0) !== (readers === 0)) Atomics.add(this.#versions, WAITING_VERSION, 1);
   }
 
-  /** Reports whether readers of any worker wait. Reads without `Atomics`, so that a change may be seen a little later. */
-  hasWaitingReaders(row: number, direction: Direction): boolean {
-    const offset = this.#readersOffset(row, direction);
-    for (let slot = 0; slot < this.workerSlots; slot += 1) if (this.#ints[offset + slot] !== 0) return true;
-    return false;
+  /**
+   * Returns the waiting version, which increases whenever the first reader of a worker begins to wait in any row, or the last
+   * one stops. Read the version before `waitingReaders`. Zero or not, `waitingReaders` stays so as long as
+   * `isWaitingVersion(version)` is true.
+   */
+  readWaitingVersion(): number {
+    return Atomics.load(this.#versions, WAITING_VERSION);
+  }
+
+  /** Reports whether the waiting version is still this one. Reads without `Atomics`, as `isBandwidthVersion` does. */
+  isWaitingVersion(version: number): boolean {
+    return this.#versions[WAITING_VERSION] === version;
   }
 
   /** Returns the number of readers of all workers that wait. */
@@ -336,11 +349,8 @@ export interface WaiterKey {
   readonly workerSlot: number;
 }
 
-/**
- * Equals no bandwidth version, because versions are not negative. A number and not undefined, because V8 compares two numbers
- * without a call.
- */
-export const NO_BANDWIDTH_VERSION = -1;
+/** Equals no version, because versions are not negative. A number, because V8 compares two numbers without a call. */
+export const NO_VERSION = -1;
 
 /** The shared memory for all limits of a proxy. */
 export interface LimiterMemory {

@@ -1,7 +1,7 @@
 import type { Limiters } from './admission.ts';
 import { BandwidthBucket, BandwidthLimiter, type WaitingReader } from './bandwidth-limiter.ts';
 import type { Limiter } from './limiter.ts';
-import { type Direction, type LimiterState, NO_BANDWIDTH_VERSION } from './limiter-state.ts';
+import { type Direction, type LimiterState, NO_VERSION } from './limiter-state.ts';
 
 const TICK_MS = 10;
 export type BandwidthLimiters = { readonly [D in Direction]: BandwidthLimiter };
@@ -98,7 +98,7 @@ export class SessionThrottle {
   #limiters: Limiters;
   /** The limiters of the Service if the Service has a limit of its own, otherwise the limiters of its tenant. */
   #current: BandwidthLimiters;
-  /** The version for which `#current` is valid. `NO_BANDWIDTH_VERSION` if the limiters must be chosen again. */
+  /** The version for which `#current` is valid. `NO_VERSION` if the limiters must be chosen again. */
   #bandwidthVersion: number;
   #in: ReadThrottle | undefined;
   #out: ReadThrottle | undefined;
@@ -117,7 +117,7 @@ export class SessionThrottle {
     this.#in?.stopWaiting();
     this.#out?.stopWaiting();
     this.#limiters = limiters;
-    this.#bandwidthVersion = NO_BANDWIDTH_VERSION;
+    this.#bandwidthVersion = NO_VERSION;
   }
 
   /**

@@ -151,6 +151,8 @@ export interface TcpStream {
   deferReads(readLater: (() => void) | undefined): void;
   /** Reads once, unless reading has stopped or nothing can be read. */
   readNow(): void;
+  /** Whether `readStart` was called, and `readStop` was not called since. */
+  readonly isReading: boolean;
   readStart(): void;
   /** Stops reading. `onData` is not called again before `readStart`. */
   readStop(): void;

@@ -243,12 +243,13 @@ test('streams that ask again when they may read are not sent back to the end of 
 test('new streams of a worker that has charged nothing wait if another worker has overdrawn the rate', () => {
   const model = new ShaperModel(2);
   model.limit(TENANT, 8_000_000);
-  model.open(1, { chunk: 1 });
+  // The second stream finds that nobody waits, which the worker remembers.
+  for (let stream = 0; stream < 2; stream += 1) model.open(1, { chunk: 1 });
   for (let stream = 0; stream < 10; stream += 1) model.open(0, { chunk: 65_536 });
   model.run(5);
   const { read } = model;
   for (let stream = 0; stream < 100; stream += 1) model.open(1, { chunk: 50_000 });
-  assert.ok(model.streams.filter(({ isReading }) => isReading).length <= 1);
+  assert.ok(model.streams.slice(-100).every(({ isReading }) => !isReading));
   model.run(1);
   assert.ok(model.read - read <= 50_000, `${model.read - read}`);
   model.close();

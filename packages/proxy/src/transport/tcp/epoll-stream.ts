@@ -45,7 +45,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
   readonly #peer: PeerAddress | undefined;
   events: StreamEvents | undefined;
   #isConnecting: boolean;
-  #wantsToRead = false;
+  isReading = false;
   /** Whether a read may return something other than EAGAIN. Set by an event, because the socket is registered edge-triggered. */
   #isReadable = false;
   /** Whether one of the `SHORT_READ_EVENTS` has occurred. */
@@ -107,7 +107,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
   bufferedBytes(): number {
     if (this.#descriptor < 0) return 0;
     const { received, maxReceived, toSend } = socketMemory(this.#descriptor);
-    const isPaused = !this.#wantsToRead && !this.#hasEnded;
+    const isPaused = !this.isReading && !this.#hasEnded;
     return toSend + Math.max(received, isPaused ? maxReceived : 0) + (this.#queue?.memoryBytes ?? 0);
   }
 
@@ -131,12 +131,12 @@ export class EpollStream implements AcceptedStream, BatchedStream {
   }
 
   readStart(): void {
-    this.#wantsToRead = true;
+    this.isReading = true;
     if (this.#isReadable && !this.#hasEnded) this.#resumeLater();
   }
 
   readStop(): void {
-    this.#wantsToRead = false;
+    this.isReading = false;
   }
 
   deferReads(readLater: (() => void) | undefined): void {
@@ -144,7 +144,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
   }
 
   readNow(): void {
-    if (this.#descriptor >= 0 && this.#wantsToRead && this.#isReadable && !this.#hasEnded) this.#read();
+    if (this.#descriptor >= 0 && this.isReading && this.#isReadable && !this.#hasEnded) this.#read();
   }
 
   write(bytes: Uint8Array): number {
@@ -215,7 +215,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
     this.#isReadable = true;
     if ((events & SHORT_READ_EVENTS) !== 0) this.#mayReadShort = true;
     // After the peer's FIN, a read returns 0 even if the peer has reset the connection since.
-    if (this.#wantsToRead && !this.#hasEnded) this.#readOncePerTurn();
+    if (this.isReading && !this.#hasEnded) this.#readOncePerTurn();
     else if ((events & EPOLLERR) !== 0) this.#failOnSocketError();
   }
 
@@ -224,7 +224,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
     if (this.#descriptor < 0) return;
     if (this.#fin === 'wanted' && !this.#isConnecting && this.#isFlushed) this.#sendFin();
     if (this.#readLater === undefined) this.readNow();
-    else if (this.#wantsToRead && this.#isReadable) this.#readLater();
+    else if (this.isReading && this.#isReadable) this.#readLater();
   }
 
   emitClose(): void {
@@ -244,7 +244,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
 
   /** Fails the stream. Before, reads what an endpoint sent before it reset the connection, because this may be an early answer. */
   #failToWrite(error: number): void {
-    if (!this.#isOutbound || this.#hasEnded || !this.#wantsToRead) this.fail(error);
+    if (!this.#isOutbound || this.#hasEnded || !this.isReading) this.fail(error);
     else if (this.#writeError === 0) {
       this.#writeError = error;
       this.#isReadable = true;
@@ -388,7 +388,7 @@ export class EpollStream implements AcceptedStream, BatchedStream {
     this.#descriptor = -1;
     this.#sendBuffer.release();
     this.#code = code;
-    this.#wantsToRead = false;
+    this.isReading = false;
     this.#awaitsSpace = false;
     this.#unsent += sendBatch.remove(this) + (this.#queue?.length ?? 0);
     this.#queue?.clear();

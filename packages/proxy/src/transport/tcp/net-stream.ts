@@ -80,7 +80,7 @@ export class NetTcpStream implements AcceptedStream {
   readonly #operations: SocketOperations;
   watchedAt = -1;
   #isAccepted = false;
-  #isReading = false;
+  isReading = false;
   #hasYielded = false;
   #hasEnded = false;
   #readLater: (() => void) | undefined;
@@ -149,27 +149,27 @@ export class NetTcpStream implements AcceptedStream {
 
   readNow(): void {
     const bytes = this.#deferred;
-    if (bytes === undefined || !this.#isReading) return;
+    if (bytes === undefined || !this.isReading) return;
     this.#deferred = undefined;
     emitData(this, bytes);
-    if (this.#isReading && !this.#hasYielded) this.#socket.resume();
+    if (this.isReading && !this.#hasYielded) this.#socket.resume();
   }
 
   readStart(): void {
-    this.#isReading = true;
+    this.isReading = true;
     if (this.#hasYielded) return;
     if (this.#deferred === undefined) this.#socket.resume();
     else this.#yieldTurn();
   }
 
   readStop(): void {
-    this.#isReading = false;
+    this.isReading = false;
     this.#socket.pause();
     if (this.#isAccepted) paused.watch(this);
   }
 
   get isReadPaused(): boolean {
-    return (this.#hasEnded || !this.#isReading) && !this.#socket.destroyed;
+    return (this.#hasEnded || !this.isReading) && !this.#socket.destroyed;
   }
 
   probe(): void {
@@ -255,7 +255,7 @@ export class NetTcpStream implements AcceptedStream {
 
   resumeReading(): void {
     this.#hasYielded = false;
-    if (!this.#isReading) return;
+    if (!this.isReading) return;
     if (this.#deferred === undefined) this.#socket.resume();
     else if (this.#readLater === undefined) this.readNow();
     else this.#readLater();

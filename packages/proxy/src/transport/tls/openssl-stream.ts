@@ -32,7 +32,7 @@ export class OpensslStream implements TcpStream, StreamEvents {
   readonly #below: EpollStream;
   #owner: StreamEvents;
   readonly connection: OpensslConnection;
-  #wantsToRead = false;
+  isReading = false;
   /** Whether Weir has sent close_notify, or has closed the connection. */
   #isShut = false;
   /** Whether the connection is closed. Afterwards only `onClose` is called. */
@@ -125,7 +125,7 @@ export class OpensslStream implements TcpStream, StreamEvents {
   }
 
   readStart(): void {
-    this.#wantsToRead = true;
+    this.isReading = true;
     if (this.#waiting === undefined) this.#below.readStart();
     else if (!this.#isResumeQueued) {
       this.#isResumeQueued = true;
@@ -134,7 +134,7 @@ export class OpensslStream implements TcpStream, StreamEvents {
   }
 
   readStop(): void {
-    this.#wantsToRead = false;
+    this.isReading = false;
     this.#below.readStop();
   }
 
@@ -182,7 +182,7 @@ export class OpensslStream implements TcpStream, StreamEvents {
 
   #deliverWaiting(): void {
     const bytes = this.#waiting;
-    if (bytes === undefined || !this.#wantsToRead || this.#isClosed) return;
+    if (bytes === undefined || !this.isReading || this.#isClosed) return;
     this.#waiting = undefined;
     this.#below.readStart();
     try {
@@ -258,7 +258,7 @@ export class OpensslStream implements TcpStream, StreamEvents {
   /** Ends the input after close_notify, but not while the owner does not read. */
   #endIfReading(): void {
     if (!this.connection.hasEnded) return;
-    if (this.#wantsToRead) this.#below.endInput();
+    if (this.isReading) this.#below.endInput();
     else this.#waiting = NO_BYTES;
   }
 

@@ -22,10 +22,12 @@ export function streamContract(setup: StreamSetup): void {
       await client.send('first');
       await using other = await echoServer();
       await roundTrip(transport, other);
-      assert.equal(events.received, 0);
+      assert.deepEqual([events.received, stream.isReading], [0, false]);
       stream.readStart();
+      assert.equal(stream.isReading, true);
       await events.until(() => events.received === 5);
       stream.readStop();
+      assert.equal(stream.isReading, false);
       await client.send('second');
       await roundTrip(transport, other);
       assert.equal(events.text, 'first');
