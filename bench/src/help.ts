@@ -38,15 +38,16 @@ scenarios, Weir, HAProxy and at least 10 rounds. Scenarios for --scenarios:
 
 ${formatNames(L7_SCENARIO_DESCRIPTIONS)}
 
-cost compares the CPU time of Weir with the CPU time of the same build without metering and limits.
+cost compares the CPU time of Weir with the CPU time of the same build without metering and limits. Both get the same load at the
+same time. Needs 2 processors.
 
   --scenarios LIST  loads to run (a result needs all):
 
 ${formatNames(COST_SCENARIO_DESCRIPTIONS)}
 
-  --rounds N        rounds of each load (default 6, at most 100; a result needs 6)
-  --seconds S       duration of one measurement (default 2, at most 30)
-  --profile DIR     directory for CPU profiles of the threads of both processes
+  --rounds N        rounds of each load (default 12, at most 100; a result needs 12)
+  --seconds S       duration of one round (default 6, at most 30)
+  --profile DIR     directory for CPU profiles of the threads of each process
 
 fairness measures the latency of one tenant while another tenant floods the same worker.
 

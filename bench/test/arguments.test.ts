@@ -26,7 +26,7 @@ describe('parseArguments', () => {
   });
 
   test('applies defaults to cost, and parses its options', () => {
-    assert.deepEqual(parseArguments(['cost']), { kind: 'cost', options: { rounds: 12, seconds: 2 } });
+    assert.deepEqual(parseArguments(['cost']), { kind: 'cost', options: { rounds: 12, seconds: 6 } });
     const options = { rounds: 2, seconds: 1, scenarios: ['requests', 'udp'], profileDirectory: 'out' };
     const args = ['cost', '--rounds=2', '--seconds', '1', '--scenarios', 'udp,requests', '--profile=out'];
     assert.deepEqual(parseArguments(args), { kind: 'cost', options });

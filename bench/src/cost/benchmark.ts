@@ -6,14 +6,15 @@ import {
   summarizeScenario,
 } from '../comparison/comparison-result.ts';
 import { MeasuredSubject } from '../comparison/measured-subject.ts';
-import { roundsPerStart, runRounds } from '../comparison/rounds.ts';
+import { roundsPerStart } from '../comparison/rounds.ts';
 import { mainThreadCpuTimeOf } from '../measure/proc-stats.ts';
+import { leaveSubjectProcessor } from '../processes/processors.ts';
 import { provideSubjects } from '../provide-programs.ts';
-import { startRun } from '../report/run-metadata.ts';
+import { logProgress, startRun } from '../report/run-metadata.ts';
 import { PROFILED_RUN, saveOrExplain } from '../report/save-result.ts';
 import type { BackendPorts, SubjectName } from '../subjects/subject.ts';
 import { readUntilStable } from '../subjects/weir-console.ts';
-import { COST_LOADS, COST_RELAY_CHECKS } from './loads.ts';
+import { COST_LOADS, COST_RELAY_CHECKS, type CostLoad } from './loads.ts';
 import { COST_ROUNDS, COST_SCENARIO_NAMES, type CostOptions, type CostScenarioName } from './options.ts';
 import { COST_BACKENDS, COST_SUBJECTS, type CostBackend, startCostSubject, unexpectedCounts } from './subjects.ts';
 
@@ -21,17 +22,16 @@ import { COST_BACKENDS, COST_SUBJECTS, type CostBackend, startCostSubject, unexp
 const MAX_RATIO = 1.05;
 
 type CostReadings = ReadonlyMap<CostScenarioName, Map<SubjectName, Reading[]>>;
-/** The CPU time of each subject's main thread in each measurement, in milliseconds per second. */
-type MainThreadTimes = ReadonlyMap<SubjectName, Reading[]>;
 
-/** Returns the exit code 0. Throws if a response is wrong, or if one of the two subjects counts what it should not. */
+/** Returns the exit code 0. Throws if a response is wrong, or if a subject counts what it should not. */
 export async function benchmarkCost(options: CostOptions, signal: AbortSignal): Promise<number> {
   const { rounds, seconds, scenarios = COST_SCENARIO_NAMES } = options;
   const programs = await provideSubjects({ subjects: COST_SUBJECTS, usesDefaultSubjects: true }, ['nginx', 'wrk']);
   const endRun = startRun(programs.versions);
+  leaveSubjectProcessor();
   await using backends = await startBackends();
   const readings: CostReadings = new Map(scenarios.map((scenario) => [scenario, new Map()]));
-  const mainThread: MainThreadTimes = new Map(COST_SUBJECTS.map((name) => [name, []]));
+  const mainThreadReadings = new Map<SubjectName, Reading[]>();
   const descriptions = new Map<SubjectName, string>();
   for (const roundCount of roundsPerStart(rounds)) {
     await using during = new AsyncDisposableStack();
@@ -39,18 +39,18 @@ export async function benchmarkCost(options: CostOptions, signal: AbortSignal): 
     for (const { subject } of subjects) descriptions.set(subject.name, subject.description);
     for (const [scenario, readingsBySubject] of readings) {
       const load = COST_LOADS[scenario];
-      const added = await runRounds<CostBackend, Reading>(
-        { options: { rounds, signal } },
-        {
-          title: load.title,
-          subjects,
-          measure: (subject) => measureMainThread(subject, mainThread, () => subject.runLoad(load, seconds)),
-          format: ({ figure }) => figure.toFixed(1),
-          rounds: roundCount,
-          warmUps: Math.ceil(load.warmUpSeconds / seconds),
-        },
-      );
-      for (const [name, list] of added) readingsBySubject.set(name, [...(readingsBySubject.get(name) ?? []), ...list]);
+      logProgress(`${load.title}: warming up`);
+      for (let warmUp = 0; warmUp < load.warmUpSeconds / seconds; warmUp += 1)
+        await measureAtOnce(subjects, load, seconds);
+      for (let round = 0; round < roundCount; round += 1) {
+        signal.throwIfAborted();
+        const measured = await measureAtOnce(subjects, load, seconds);
+        logProgress(`${load.title}: ${formatRound(measured)}`);
+        for (const { name, relaying, mainThread } of measured) {
+          appendTo(readingsBySubject, name, relaying);
+          appendTo(mainThreadReadings, name, mainThread);
+        }
+      }
     }
     for (const subject of subjects) await verifyCounts(subject);
   }
@@ -67,7 +67,7 @@ export async function benchmarkCost(options: CostOptions, signal: AbortSignal): 
       }),
       summarizeScenario({
         ...{ name: 'main thread', unit: 'CPU-ms per second', targets: {} },
-        readings: Object.fromEntries(mainThread),
+        readings: Object.fromEntries(mainThreadReadings),
       }),
     ],
     leftOut: [],
@@ -94,23 +94,49 @@ async function startCostSubjects(
   return subjects;
 }
 
-/** Adds the CPU time that the subject's main thread uses until `measure` ends to `times`. */
-async function measureMainThread<T>(
-  { subject: { name, pid } }: MeasuredSubject<CostBackend>,
-  times: MainThreadTimes,
-  measure: () => Promise<T>,
-): Promise<T> {
-  const [before, startedAt] = [mainThreadCpuTimeOf(pid), performance.now()];
-  const value = await measure();
-  const after = mainThreadCpuTimeOf(pid);
-  const userMs = after.userMs - before.userMs;
-  const systemMs = after.systemMs - before.systemMs;
-  const figure = (userMs + systemMs) / ((performance.now() - startedAt) / 1_000);
-  times.get(name)?.push({ figure, userMs, systemMs });
-  return value;
+/** What one subject has used in one round. */
+interface MeasuredRound {
+  readonly name: SubjectName;
+  /** The CPU time of the threads that relay, in the unit of the load. */
+  readonly relaying: Reading;
+  /** The CPU time of the main thread, in milliseconds per second. */
+  readonly mainThread: Reading;
 }
 
-/** Throws if `weir` has not counted all traffic, or if `weir-unmetered` has counted any. */
+/**
+ * Applies the load to all subjects at the same time. They take turns on their processor every few milliseconds, so that a change of
+ * the machine's speed affects all of them alike.
+ */
+function measureAtOnce(
+  subjects: readonly MeasuredSubject<CostBackend>[],
+  load: CostLoad,
+  seconds: number,
+): Promise<MeasuredRound[]> {
+  return Promise.all(
+    subjects.map(async (measured) => {
+      const { name, pid } = measured.subject;
+      const [before, startedAt] = [mainThreadCpuTimeOf(pid), performance.now()];
+      const relaying = await measured.runLoad(load, seconds);
+      const after = mainThreadCpuTimeOf(pid);
+      const userMs = after.userMs - before.userMs;
+      const systemMs = after.systemMs - before.systemMs;
+      const figure = (userMs + systemMs) / ((performance.now() - startedAt) / 1_000);
+      return { name, relaying, mainThread: { figure, userMs, systemMs } };
+    }),
+  );
+}
+
+function formatRound(measured: readonly MeasuredRound[]): string {
+  return measured.map(({ name, relaying }) => `${name} ${relaying.figure.toFixed(1)}`).join(', ');
+}
+
+function appendTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}
+
+/** Throws if `weir` has not counted all traffic, or if another subject has counted any. */
 async function verifyCounts(measured: MeasuredSubject<CostBackend>): Promise<void> {
   const { name, readLedger } = measured.subject;
   if (readLedger === undefined) throw new Error(`${name} has no ledger`);

@@ -9,14 +9,12 @@ import type { CostBackend } from './subjects.ts';
 /** A load, and how long it runs before its first round, because Node compiles hot code during this time. */
 export type CostLoad = Load<CostBackend> & { readonly warmUpSeconds: number };
 
-const WARM_UP_SECONDS = 10;
-/** After 10 seconds, Node is still compiling code that runs once per connection. */
-const CONNECTIONS_WARM_UP_SECONDS = 30;
+// All subjects share a processor, so that each one gets a third of these times.
+const WARM_UP_SECONDS = 30;
+/** After 30 seconds, Node is still compiling code that runs once per connection. */
+const CONNECTIONS_WARM_UP_SECONDS = 90;
 /** Enough for a load with little code, or with the same code as the load before. */
-const SHORT_WARM_UP_SECONDS = 3;
-
-/** The stream is four times as long as in `l4`, because the CPU time of 1 GB differs by 10 % from one download to the next. */
-const STREAM_LENGTH_FACTOR = 4;
+const SHORT_WARM_UP_SECONDS = 9;
 
 export const COST_LOADS: Readonly<Record<CostScenarioName, CostLoad>> = {
   requests: { ...keepAliveRequests, title: 'TCP, kept connections', backend: 'tcp', warmUpSeconds: WARM_UP_SECONDS },
@@ -30,7 +28,6 @@ export const COST_LOADS: Readonly<Record<CostScenarioName, CostLoad>> = {
     ...oneStream,
     title: 'TCP, one stream',
     backend: 'stream',
-    run: (port, seconds) => oneStream.run(port, STREAM_LENGTH_FACTOR * seconds),
     warmUpSeconds: SHORT_WARM_UP_SECONDS,
   },
   http: { ...keptRequests, title: 'HTTP/1.1, kept connections', backend: 'http', warmUpSeconds: WARM_UP_SECONDS },

@@ -2,7 +2,7 @@ import { parseIntegerOption, parseNameListOption, parseOptions } from '../option
 
 export type CostOptions = {
   readonly rounds: number;
-  /** Duration of one measurement. */
+  /** Duration of one round, in which all subjects get the load at once. */
   readonly seconds: number;
   /** The selected loads in the order in which they run; absent if all run. */
   readonly scenarios?: readonly CostScenarioName[];
@@ -32,7 +32,7 @@ export function parseCostArguments(
   args: readonly string[],
 ): { readonly kind: 'help' } | { readonly kind: 'cost'; readonly options: CostOptions } {
   const values = parseOptions(args, {
-    defaults: { rounds: String(COST_ROUNDS), seconds: '2' },
+    defaults: { rounds: String(COST_ROUNDS), seconds: '6' },
     optional: ['scenarios', 'profile'],
   });
   if (values === 'help') return { kind: 'help' };

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '@weir/testkit';
 import { cpuTimeWithoutMainThread } from '../measure/proc-stats.ts';
+import { runOn, SUBJECT_PROCESSOR } from '../processes/processors.ts';
 import { freePorts } from '../subjects/free-ports.ts';
 import type { BackendPorts, Ledger, Subject, TrafficTotals } from '../subjects/subject.ts';
 import { startWeirServices } from '../subjects/weir.ts';
@@ -17,13 +18,21 @@ export const COST_BACKENDS = ['tcp', 'stream', 'http', 'datagrams'] as const;
 export type CostBackend = (typeof COST_BACKENDS)[number];
 export type CostPorts = Readonly<Record<CostBackend, number>>;
 
-export const COST_SUBJECTS = ['weir', 'weir-unmetered'] as const;
+/** `weir-unmetered-2` is a second process of `weir-unmetered`. The ratio of the two shows how exact the ratio of `weir` is. */
+export const COST_SUBJECTS = ['weir', 'weir-unmetered', 'weir-unmetered-2'] as const;
 export type CostSubjectName = (typeof COST_SUBJECTS)[number];
 
 const NAMESPACE = 'bench';
+const DESCRIPTIONS: Readonly<Partial<Record<CostSubjectName, string>>> = {
+  'weir-unmetered': 'the same process without counters, limiters, shaping and leases',
+  'weir-unmetered-2': 'a second process of weir-unmetered',
+};
 const UNMETERED_PROXY = fileURLToPath(new URL('./unmetered-proxy.ts', import.meta.url));
 
-/** Starts Weir with limits that are never reached. `weir-unmetered` has the same limits, but neither counts nor checks anything. */
+/**
+ * Starts Weir with limits that are never reached, on the processor of the subjects. The other subjects have the same limits, but
+ * neither count nor check anything.
+ */
 export async function startCostSubject(
   name: CostSubjectName,
   backends: BackendPorts,
@@ -40,8 +49,8 @@ export async function startCostSubject(
       ...(profileDirectory === undefined ? {} : { profileDirectory: join(profileDirectory, name) }),
     },
   );
-  const description =
-    name === 'weir' ? subject.description : 'the same process without counters, limiters, shaping and leases';
+  runOn(SUBJECT_PROCESSOR, subject.pid);
+  const description = DESCRIPTIONS[name] ?? subject.description;
   return { ...subject, name, description, cpuTime: cpuTimeWithoutMainThread };
 }
 
@@ -60,7 +69,7 @@ export function costManifests(ports: CostPorts, backends: BackendPorts): string 
   return [...services, tenantPolicyManifest('every-inactive')].join('---\n');
 }
 
-/** Returns a description of each counter of `weir-unmetered` that is not 0. */
+/** Returns a description of each counter that is not 0. */
 export function unexpectedCounts(ledger: Ledger<CostBackend>): string[] {
   return COST_BACKENDS.flatMap((backend) =>
     (Object.entries(ledger[backend]) as [keyof TrafficTotals, number][])

@@ -47,7 +47,7 @@ export type SelectableSubjectName = (typeof SELECTABLE_SUBJECTS)[number];
 /** Subjects that can be started: the selectable subjects, and variants of Weir that only some scenarios start. */
 export type StartableSubjectName = SelectableSubjectName | 'weir-limits' | 'weir-2-workers';
 /**
- * Names of all subjects. `direct` is a connection to the backend without a proxy. `http-proxy` relays only HTTP. `weir-unmetered` is
- * Weir without metering and limits, which only `cost` starts.
+ * Names of all subjects. `direct` is a connection to the backend without a proxy. `http-proxy` relays only HTTP. Only `cost` starts
+ * `weir-unmetered`, which is Weir without metering and limits, and `weir-unmetered-2`, which is the same.
  */
-export type SubjectName = StartableSubjectName | 'http-proxy' | 'direct' | 'weir-unmetered';
+export type SubjectName = StartableSubjectName | 'http-proxy' | 'direct' | 'weir-unmetered' | 'weir-unmetered-2';
