@@ -212,7 +212,7 @@ export class LimiterState {
 
   /**
    * Returns the waiting version, which increases whenever the first reader of a worker begins to wait in any row, or the last
-   * one stops. Read the version before `waitingReaders`. Zero or not, `waitingReaders` stays so as long as
+   * one stops. Read the version before `waitingReaders`. Whether readers wait does not change as long as
    * `isWaitingVersion(version)` is true.
    */
   readWaitingVersion(): number {
