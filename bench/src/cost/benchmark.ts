@@ -40,8 +40,10 @@ export async function benchmarkCost(options: CostOptions, signal: AbortSignal): 
     for (const [scenario, readingsBySubject] of readings) {
       const load = COST_LOADS[scenario];
       logProgress(`${load.title}: warming up`);
-      for (let warmUp = 0; warmUp < load.warmUpSeconds / seconds; warmUp += 1)
+      for (let warmUp = 0; warmUp < load.warmUpSeconds / seconds; warmUp += 1) {
+        signal.throwIfAborted();
         await measureAtOnce(subjects, load, seconds);
+      }
       for (let round = 0; round < roundCount; round += 1) {
         signal.throwIfAborted();
         const measured = await measureAtOnce(subjects, load, seconds);

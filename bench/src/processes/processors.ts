@@ -14,7 +14,15 @@ export function leaveSubjectProcessor(): void {
   runOn(`1-${count - 1}`, process.pid);
 }
 
-/** Moves all threads of a process to processors, for example `0` or `1-3`. Threads that start later run there too. */
+/**
+ * Moves all threads of a process to processors, for example `0` or `1-3`. Threads that start later run there too. Throws if
+ * `taskset` is missing or this process may not use the processors.
+ */
 export function runOn(processors: string, pid: number): void {
-  execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', processors, String(pid)], { stdio: 'ignore' });
+  try {
+    execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', processors, String(pid)], { stdio: 'pipe' });
+  } catch (error) {
+    const { message } = error as Error;
+    throw new Error(`cannot run process ${pid} on processor ${processors}: ${message} (taskset is part of util-linux)`);
+  }
 }
