@@ -19,7 +19,7 @@ import (
 )
 
 // Increase the version with each change, here and in ../../src/programs/catalog.ts: the cache is keyed by this version.
-const version = "1.1.0"
+const version = "1.1.1"
 
 func main() {
 	if len(os.Args) != 2 {
@@ -53,7 +53,9 @@ func serve(port string, end <-chan os.Signal) {
 	fail(err)
 	datagrams, err := net.ListenPacket("udp", ":"+port)
 	fail(err)
+	// Counts accept as well. Otherwise Wait could return between the Accept and the Add of the last connection.
 	var open sync.WaitGroup
+	open.Add(1)
 	go answer(datagrams, name)
 	go accept(streams, name, &open)
 	fmt.Println(name, "listens on", port)
@@ -64,6 +66,7 @@ func serve(port string, end <-chan os.Signal) {
 }
 
 func accept(streams net.Listener, name string, open *sync.WaitGroup) {
+	defer open.Done()
 	for {
 		connection, err := streams.Accept()
 		if err != nil {

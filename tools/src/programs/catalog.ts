@@ -86,7 +86,7 @@ export const goBuilds: Readonly<Record<GoBuild, GoBuildInfo>> = {
     tags: ['no_btrfs', 'no_zfs', 'no_devmapper'],
     extraPackages: [`${CNI_PLUGINS}/main/bridge`, `${CNI_PLUGINS}/main/loopback`],
   },
-  'echo-pod': { folder: 'echo-pod', version: '1.1.0', durationHint: 'compiles for a few seconds, only once' },
+  'echo-pod': { folder: 'echo-pod', version: '1.1.1', durationHint: 'compiles for a few seconds, only once' },
   coredns: {
     folder: 'coredns',
     version: '1.15.0',
