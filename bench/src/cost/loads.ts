@@ -9,7 +9,7 @@ import type { CostBackend } from './subjects.ts';
 /** A load, and how long it runs before its first round, because Node compiles hot code during this time. */
 export type CostLoad = Load<CostBackend> & { readonly warmUpSeconds: number };
 
-// All subjects share a processor, so that each one gets a third of these times.
+/** How long a load runs before its first round. The three subjects share a processor, so each of them gets a third of this time. */
 const WARM_UP_SECONDS = 30;
 /** After 30 seconds, Node is still compiling code that runs once per connection. */
 const CONNECTIONS_WARM_UP_SECONDS = 90;

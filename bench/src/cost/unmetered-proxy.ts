@@ -52,7 +52,7 @@ const NO_OPS: Readonly<Record<string, string>> = {
     onLimitsChanged() {},
     onStoreReady() {},
     beforeListenersOpen() {},
-    get hasFirstShares() { return true; },
+    get mayOpenListeners() { return true; },
   });`,
 };
 

@@ -1,13 +1,12 @@
 // A simulation of many proxies that lease shares of rates, in one process and without a clock. The store's rules, the division of a limit
 // and the estimate of the demand are the code of Weir; clients, time and network are simulated.
 import {
-  DemandWindow,
   exchangeIntervalMs,
   hasDemandChanged,
   maxUnitsPerSecond,
   meanRate,
   type ShareClaim,
-  unleasedShare,
+  ungrantedShare,
   wantedShare,
 } from '@weir/model';
 import {
@@ -21,6 +20,7 @@ import {
 } from '@weir/store';
 import { seededRandom } from '../soak/random.ts';
 import { RateLimiter } from './rate-limiter.ts';
+import { SimulatedDemand } from './simulated-demand.ts';
 import { type CountedUnits, STEP_MS, UnitCounts, WARM_UP_MS } from './unit-counts.ts';
 
 export interface SimulationOptions {
@@ -80,7 +80,7 @@ interface Row {
   readonly index: number;
   readonly limiter: RateLimiter;
   share: number;
-  readonly window: DemandWindow;
+  readonly window: SimulatedDemand;
   claim: ShareClaim;
   offered: number;
   exchangedAt: number;
@@ -218,7 +218,8 @@ class Simulation {
       ({ grant, share, wanted }) => grant !== undefined && share >= Math.min(1, wanted),
     );
     if (!hasShares && startMs < MAX_START_MS) return;
-    for (const row of proxy.rows) if (row.share === 0 && row.wanted > 0) row.share = unleasedShare(this.#options.limit);
+    for (const row of proxy.rows)
+      if (row.share === 0 && row.wanted > 0) row.share = ungrantedShare(this.#options.limit);
     proxy.state = 'serving';
     if (proxy.startedAt > 0) this.#longestStartMs = Math.max(this.#longestStartMs, startMs);
   }
@@ -339,7 +340,7 @@ function newRow(tenant: number, index: number, limit: number): Row {
     index,
     limiter,
     share: 0,
-    window: new DemandWindow(),
+    window: new SimulatedDemand(),
     claim: { demand: 0, weight: 1, floor: 0, used: 0 },
     offered: 0,
     exchangedAt: Number.NEGATIVE_INFINITY,

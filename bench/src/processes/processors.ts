@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
-// If the scheduler chooses where processes run, two processes of the same program differ by up to 25 % for seconds: a proxy is
-// cheaper, for example, while the program that sends its requests runs on another processor.
+// If the scheduler chooses where processes run, the CPU time per request of two processes of the same program differs by up to 25 %
+// for some seconds: a proxy is cheaper, for example, while the program that sends its requests runs on another processor.
 
 /** The processor of the subjects, as `taskset` expects it. */
 export const SUBJECT_PROCESSOR = '0';

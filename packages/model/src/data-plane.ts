@@ -29,7 +29,7 @@ export * from './http/retry-budget.ts';
 export * from './http/route.ts';
 export * from './http/router.ts';
 export { httpRouteOf } from './http/service-route.ts';
-export * from './limits/demand-window.ts';
+export * from './limits/demand-per-second.ts';
 export * from './limits/fleet-rate.ts';
 export * from './limits/fleet-share.ts';
 export * from './limits/token-bucket.ts';

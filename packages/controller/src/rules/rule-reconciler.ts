@@ -179,7 +179,7 @@ export class RuleReconciler {
     const known = before?.states.get(rule.name);
     const record =
       known === undefined ? this.records.get(name)?.find((each) => each.rule === rule.name) : known.state.record;
-    // A rule that was changed begins anew, which ends its throttle.
+    // A rule that acts differently now begins anew, which ends its throttle.
     if (record !== undefined && !isRecordOf(record, rule)) return initialRuleState();
     // Samples above the old threshold say nothing about the new one.
     if (record === undefined && known !== undefined && !hasSameCondition(known.rule, rule)) return initialRuleState();

@@ -72,7 +72,7 @@ export function sharesFor(limit: number, claims: readonly ShareClaim[]): readonl
 }
 
 /** The share of a proxy that serves clients before the store has granted a share: a tenth of the limit, but at least one unit. */
-export function unleasedShare(limit: number): number {
+export function ungrantedShare(limit: number): number {
   return Math.min(limit, Math.max(1, Math.floor(limit / 10)));
 }
 

@@ -76,7 +76,10 @@ export function withThrottles(limits: TenantLimits, records: readonly RuleRecord
   return Object.keys(lowered).length === 0 ? limits : { ...limits, ...lowered };
 }
 
-/** Reports whether a record is of this version of a rule. A rule that was changed begins anew. */
+/**
+ * Reports whether a record is of this version of a rule. A rule whose metric, threshold, action or throttle was changed begins anew. A new
+ * `for` or `duration` applies from the next action on.
+ */
 export function isRecordOf(record: RuleRecord, rule: Rule): boolean {
   return (
     record.rule === rule.name &&

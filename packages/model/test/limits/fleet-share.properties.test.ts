@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { exchangeIntervalMs, type ShareClaim, sharesFor, unleasedShare, wantedShare } from '@weir/model';
+import { exchangeIntervalMs, type ShareClaim, sharesFor, ungrantedShare, wantedShare } from '@weir/model';
 import fc from 'fast-check';
 
 const limits = fc.oneof(fc.nat(50), fc.nat(100_000), fc.integer({ min: 0, max: 2 ** 53 - 1 }));
@@ -138,7 +138,7 @@ describe('the shares of a limit', () => {
   });
 
   test('are a tenth of the limit, and at least one unit, if the store has granted none', () => {
-    assert.deepEqual([0, 1, 5, 100, 1_005].map(unleasedShare), [0, 1, 1, 10, 100]);
+    assert.deepEqual([0, 1, 5, 100, 1_005].map(ungrantedShare), [0, 1, 1, 10, 100]);
   });
 });
 

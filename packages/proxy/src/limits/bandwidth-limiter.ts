@@ -14,8 +14,8 @@ const MIN_QUANTUM_BYTES = 2_048;
 const MAX_UNCHARGED_SECONDS = 0.000_5;
 const MAX_UNCHARGED_BYTES = 65_536;
 /**
- * While streams wait, datagrams pass only in every second period of this length (see `tryTake`). The period is longer
- * than the shaper's tick (`TICK_MS`) and shorter than `BYTES_BURST_NS`.
+ * While readers of this worker wait, datagrams pass only in every other period of this length (see `tryTake`). The period
+ * is longer than the shaper's tick (`TICK_MS`) and shorter than `BYTES_BURST_NS`.
  */
 const DATAGRAM_SHARE_PERIOD_NS = 20_000_000n;
 
@@ -32,8 +32,8 @@ export class BandwidthLimiter {
   #maxUnchargedBytes = Infinity;
   #quantumBytes = Infinity;
   #bandwidthVersion: number = NO_VERSION;
-  /** Whether readers of any worker wait for one of the buckets. Valid for `#waitingVersion`. */
-  #hasWaitingReaders = false;
+  /** Whether a reader of any worker waits for one of the buckets. Valid for `#waitingVersion`. */
+  #anyReaderWaits = false;
   #waitingVersion: number = NO_VERSION;
 
   constructor({
@@ -51,8 +51,8 @@ export class BandwidthLimiter {
   }
 
   /**
-   * Reads the limits again if a bandwidth limit has changed. Must be called before `isLimited`, `quantumBytes` and `defer`. `SessionThrottle`
-   * may skip the call, because it has compared the version itself.
+   * Reads the limits again if a bandwidth limit has changed. The other members use the limits of the last call. `tryTake` calls
+   * this method for each datagram, and `SessionThrottle` calls it when the bandwidth version changes.
    */
   readLimits(): void {
     const { state } = this.#tenant;
@@ -81,25 +81,27 @@ export class BandwidthLimiter {
   }
 
   /**
-   * Adds bytes that have passed to the uncharged bytes. Returns true if the uncharged bytes must be charged now,
-   * because they have reached the maximum or a reader waits. Charging is deferred because it takes atomic operations on
-   * memory that all workers share.
+   * Adds bytes that have passed to the uncharged bytes. Returns true if `chargeAll` must be called now, because the uncharged
+   * bytes have reached the maximum or a reader of this worker waits. Bytes are not charged one read at a time, because a
+   * charge takes atomic operations on memory that all workers share.
    */
-  defer(bytes: number): boolean {
+  addUncharged(bytes: number): boolean {
     this.#unchargedBytes += bytes;
-    return this.#unchargedBytes >= this.#maxUnchargedBytes || this.#hasWaiters();
+    return this.#unchargedBytes >= this.#maxUnchargedBytes || this.#hasOwnReaders();
   }
 
   /**
-   * Does the same as `defer`. Before a read (`bytes` is 0), also returns true if a bucket may be overdrawn, so that short
-   * connections do not exceed the rate.
+   * Adds the bytes of the last read of a stream, and returns true if the buckets must be checked before the next read. Without
+   * a last read (`bytes` is 0), also returns true if a bucket may be overdrawn, so that short connections do not exceed the
+   * rate.
    */
-  deferOrCheck(bytes: number): boolean {
-    if (this.defer(bytes)) return true;
-    return bytes === 0 && this.#mayBeOverdrawn();
+  addRead(bytes: number): boolean {
+    if (this.addUncharged(bytes)) return true;
+    return bytes === 0 && this.#mayHaveToWait();
   }
 
-  chargeDeferred(now: bigint): void {
+  /** Charges the uncharged bytes to both buckets. */
+  chargeAll(now: bigint): void {
     const bytes = this.#unchargedBytes;
     if (bytes === 0) return;
     this.#unchargedBytes = 0;
@@ -122,20 +124,20 @@ export class BandwidthLimiter {
   }
 
   /**
-   * Counts the bytes of a datagram, to be charged as `defer` says, and returns true, or returns false if the datagram must
+   * Counts the bytes of a datagram, to be charged as `addUncharged` says, and returns true, or returns false if the datagram must
    * be dropped. A datagram above the rate is dropped because its sender cannot be paused. The rate is checked only when a
-   * charge is due. While streams wait, datagrams pass only half of the time, so that streams and datagrams do not starve
-   * each other.
+   * charge is due. While readers of this worker wait, datagrams pass only in every other period, so that streams and
+   * datagrams do not starve each other.
    */
   tryTake(bytes: number): boolean {
     this.readLimits();
-    if (!this.isLimited || !this.defer(bytes)) return true;
+    if (!this.isLimited || !this.addUncharged(bytes)) return true;
     const now = this.now();
     if (this.#mustDrop(now)) {
       this.#unchargedBytes -= bytes;
       return false;
     }
-    this.chargeDeferred(now);
+    this.chargeAll(now);
     return true;
   }
 
@@ -147,25 +149,25 @@ export class BandwidthLimiter {
 
   #mustDrop(now: bigint): boolean {
     if (this.#service?.isOverdrawn(now) === true || this.#tenant.isOverdrawn(now)) return true;
-    return this.#hasWaiters() && (now / DATAGRAM_SHARE_PERIOD_NS) % 2n === 0n;
+    return this.#hasOwnReaders() && (now / DATAGRAM_SHARE_PERIOD_NS) % 2n === 0n;
   }
 
-  #hasWaiters(): boolean {
-    return this.#tenant.hasWaiters || this.#service?.hasWaiters === true;
+  #hasOwnReaders(): boolean {
+    return this.#tenant.hasOwnReaders || this.#service?.hasOwnReaders === true;
   }
 
   /**
-   * Whether a stream must look at the buckets before it reads. True also while readers of other workers wait, because these
+   * Whether a stream must check the buckets before a read. True also while readers of other workers wait, because these
    * workers have overdrawn a bucket.
    */
-  #mayBeOverdrawn(): boolean {
-    if (this.#tenant.isUncertain || this.#service?.isUncertain === true) return true;
+  #mayHaveToWait(): boolean {
+    if (this.#tenant.mayBeOverdrawn || this.#service?.mayBeOverdrawn === true) return true;
     const { state } = this.#tenant;
     if (!state.isWaitingVersion(this.#waitingVersion)) {
       this.#waitingVersion = state.readWaitingVersion();
-      this.#hasWaitingReaders = this.#tenant.hasWaitingReaders() || this.#service?.hasWaitingReaders() === true;
+      this.#anyReaderWaits = this.#tenant.anyReaderWaits() || this.#service?.anyReaderWaits() === true;
     }
-    return this.#hasWaitingReaders;
+    return this.#anyReaderWaits;
   }
 }
 
@@ -195,12 +197,12 @@ export interface WaitingReader {
  */
 export class BandwidthBucket {
   /**
-   * Whether this worker has charged bytes, or a limit has changed, since the worker last found the bucket not overdrawn. Only
+   * False if this worker has found the bucket not overdrawn, and since then has charged nothing and no limit has changed. Only
    * the bucket writes this field.
    */
-  isUncertain = true;
-  /** Whether readers of this worker wait. A field and not a look at `#waiting`, because each chunk needs the answer. */
-  hasWaiters = false;
+  mayBeOverdrawn = true;
+  /** Whether readers of this worker wait. A field, and not a getter of `#waiting`, because each chunk needs the answer. */
+  hasOwnReaders = false;
   readonly #limiter: Limiter;
   readonly #direction: Direction;
   readonly #onWaiting: (bucket: BandwidthBucket) => void;
@@ -221,20 +223,20 @@ export class BandwidthBucket {
     return this.#limiter.state;
   }
 
-  /** Reports whether readers of any worker wait. */
-  hasWaitingReaders(): boolean {
+  /** Reports whether a reader of any worker waits. */
+  anyReaderWaits(): boolean {
     const { state, row } = this.#limiter;
     return state.waitingReaders(row, this.#direction) > 0;
   }
 
   onLimitChanged(): void {
-    this.isUncertain = true;
+    this.mayBeOverdrawn = true;
   }
 
   charge(bytes: number, now: bigint): void {
     if (this.bitsPerSecond === Infinity) return;
     this.#limiter.charge(this.#direction, bytes, now);
-    this.isUncertain = true;
+    this.mayBeOverdrawn = true;
   }
 
   /**
@@ -242,26 +244,26 @@ export class BandwidthBucket {
    * wait.
    */
   mustWait(now: bigint): boolean {
-    return this.isOverdrawn(now) || (this.hasWaiters && this.bitsPerSecond !== Infinity);
+    return this.isOverdrawn(now) || (this.hasOwnReaders && this.bitsPerSecond !== Infinity);
   }
 
   /** Reports whether the bucket is in debt or its rate is 0. In both cases no byte may pass now. */
   isOverdrawn(now: bigint): boolean {
     const { bitsPerSecond } = this;
-    this.isUncertain =
+    this.mayBeOverdrawn =
       bitsPerSecond !== Infinity && (bitsPerSecond === 0 || this.#limiter.paidUntil(this.#direction) > now);
-    return this.isUncertain;
+    return this.mayBeOverdrawn;
   }
 
-  enqueue(waiter: WaitingReader, now: bigint): void {
-    waiter.waitingSinceNs = now;
-    this.#waiting.add(waiter);
-    this.#publishWaiters();
+  enqueue(reader: WaitingReader, now: bigint): void {
+    reader.waitingSinceNs = now;
+    this.#waiting.add(reader);
+    this.#publishReaders();
     if (this.#waiting.size === 1) this.#onWaiting(this);
   }
 
-  dequeue(waiter: WaitingReader): void {
-    if (this.#waiting.delete(waiter)) this.#publishWaiters();
+  dequeue(reader: WaitingReader): void {
+    if (this.#waiting.delete(reader)) this.#publishReaders();
   }
 
   /**
@@ -273,24 +275,24 @@ export class BandwidthBucket {
     const sincePaid = now - this.#limiter.paidUntil(this.#direction);
     let credit = creditBytesFor(this.bitsPerSecond, sincePaid);
     const served: WaitingReader[] = [];
-    for (const waiter of this.#waiting) {
-      if (credit < 0 || (sincePaid < MAX_PRIORITY_NS && this.#isBehindPeerWorker(waiter))) break;
-      credit -= waiter.lastReadBytes;
-      served.push(waiter);
+    for (const reader of this.#waiting) {
+      if (credit < 0 || (sincePaid < MAX_PRIORITY_NS && this.#isBehindPeerWorker(reader))) break;
+      credit -= reader.lastReadBytes;
+      served.push(reader);
     }
-    for (const waiter of served) this.#waiting.delete(waiter);
-    if (served.length > 0) this.#publishWaiters();
-    for (const waiter of served) waiter.onServed(this, now);
+    for (const reader of served) this.#waiting.delete(reader);
+    if (served.length > 0) this.#publishReaders();
+    for (const reader of served) reader.onServed(this, now);
   }
 
-  #isBehindPeerWorker(waiter: WaitingReader): boolean {
+  #isBehindPeerWorker(reader: WaitingReader): boolean {
     const { state, row, workerSlot } = this.#limiter;
-    return state.hasEarlierWaiter(row, { direction: this.#direction, workerSlot }, waiter.waitingSinceNs);
+    return state.hasEarlierReader(row, { direction: this.#direction, workerSlot }, reader.waitingSinceNs);
   }
 
-  #publishWaiters(): void {
+  #publishReaders(): void {
     const { state, row, workerSlot } = this.#limiter;
-    this.hasWaiters = this.#waiting.size > 0;
+    this.hasOwnReaders = this.#waiting.size > 0;
     const [first] = this.#waiting;
     const key = { direction: this.#direction, workerSlot };
     state.setFirstWaiting(row, key, first?.waitingSinceNs ?? 0n);

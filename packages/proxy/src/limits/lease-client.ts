@@ -8,7 +8,7 @@ import { Lease, leaseKey, requestToReturn } from './lease.ts';
 import { RATE_WINDOW_MS } from './lease-demand.ts';
 import type { LimiterRegistry, LimitShare } from './limiter-registry.ts';
 import { OtherIncarnations } from './other-incarnations.ts';
-import { OwnLeases, type PlacedLease } from './own-leases.ts';
+import { type LeaseOfRow, OwnLeases } from './own-leases.ts';
 import type { TableLimits } from './table-limits.ts';
 
 const TICK_MS = 50;
@@ -18,12 +18,12 @@ const MIN_GAP_MS = 20;
 const MAX_ANSWER_MS = 1_000;
 /** How many owners are measured in one turn of the event loop. Measuring them takes about a millisecond. */
 const OWNERS_PER_TURN = 100;
-/** The client waits 20 times as long as a tick's work took, so that the client works at most a 20th of the time. */
+/** The lease client waits 20 times as long as a tick's work took, at most `MAX_SILENCE_MS`, so that it works about a 20th of the time. */
 const WORK_TIME_FACTOR = 20;
-/** The client waits twice as long as the store took to answer, so that a slow store gets fewer calls. */
+/** The lease client waits twice as long as the store took to answer, at most `MAX_TICK_MS`, so that a slow store gets fewer calls. */
 const CALL_TIME_FACTOR = 2;
 /**
- * After this time without a call, the client calls the store although no lease is due. The call shows the controller that the
+ * After this time without a call, the lease client calls the store although no lease is due. The call shows the controller that the
  * proxy lives, and lets the proxies divide a first limit at once.
  */
 const MAX_SILENCE_MS = 500;
@@ -53,8 +53,8 @@ export interface LeaseClientOptions {
   /** Returns the number of this incarnation; undefined while it has none. */
   readonly incarnation: () => number | undefined;
   readonly isDraining: () => boolean;
-  /** Called when `hasFirstShares` becomes true. */
-  readonly onFirstShares: () => void;
+  /** Called when `mayOpenListeners` of the lease client becomes true. */
+  readonly onMayOpenListeners: () => void;
 }
 
 export class LeaseClient {
@@ -65,7 +65,7 @@ export class LeaseClient {
   /** Runs from the first lease on. */
   #startTimer: Timer | undefined;
   #hasStartTimedOut = false;
-  #life: number | undefined;
+  #incarnation: number | undefined;
   #sequence = 0;
   #savedShares: SavedShares | undefined;
   /** Whether shares were exchanged, so that the shares of the last incarnation are out of date. */
@@ -82,7 +82,7 @@ export class LeaseClient {
   #isForbidden = false;
   /** Whether the store is unreachable or the last exchange failed. */
   #isIsolated = false;
-  #hadFirstShares = true;
+  #couldOpenListeners = true;
 
   constructor(options: LeaseClientOptions) {
     this.#options = options;
@@ -123,7 +123,7 @@ export class LeaseClient {
    * Whether the listeners may open: the store has granted a share of each limit, is unreachable or refuses leases, or
    * `MAX_START_MS` has passed.
    */
-  get hasFirstShares(): boolean {
+  get mayOpenListeners(): boolean {
     const { store } = this.#options;
     return (
       this.#isForbidden ||
@@ -140,14 +140,14 @@ export class LeaseClient {
    */
   beforeListenersOpen(): void {
     this.#mayHaveClients = true;
-    let unleasedLimits = 0;
+    let ungrantedLimits = 0;
     for (const { row, lease } of this.#leases) {
-      if (lease.useUnleasedShare(this.#savedShareOf(lease.name))) unleasedLimits += 1;
+      if (lease.useUngrantedShare(this.#savedShareOf(lease.name))) ungrantedLimits += 1;
       this.#writeShare(row, lease);
     }
-    if (unleasedLimits > 0 && !this.#isForbidden)
+    if (ungrantedLimits > 0 && !this.#isForbidden)
       this.#options.log.warn(
-        { limits: unleasedLimits },
+        { limits: ungrantedLimits },
         'serving without granted shares of limits; using the saved share or a tenth of each limit',
       );
     if (this.#options.store.connection !== 'ready') this.#setIsolated(true);
@@ -169,8 +169,8 @@ export class LeaseClient {
   }
 
   /**
-   * The shares to save; another object after each change. Undefined before the first exchange. While this proxy drains, its shares fall to
-   * 0. The next proxy may start without the store, so that the shares from before the drain are kept.
+   * The shares to save; another object after each change. Undefined before the first exchange. While this proxy drains, returns the shares
+   * from before the drain, because the next proxy of the node may start without the store and then needs them.
    */
   get savedShares(): SavedShares | undefined {
     const saved = this.#savedShares;
@@ -197,13 +197,13 @@ export class LeaseClient {
   async close(): Promise<void> {
     const { store, node, clock } = this.#options;
     const endsBy = clock.monotonic() + RATE_WINDOW_MS;
-    while (this.#life !== undefined && this.#hasAdmittedInSecond && clock.monotonic() < endsBy)
+    while (this.#incarnation !== undefined && this.#hasAdmittedInSecond && clock.monotonic() < endsBy)
       await wait(clock, TICK_MS);
     await this.#loop.close();
     this.#startTimer?.cancel();
-    if (this.#life === undefined) return;
+    if (this.#incarnation === undefined) return;
     // If the release fails, the store takes the shares back after a while.
-    await store.leases.release(node, this.#life).catch(() => undefined);
+    await store.leases.release(node, this.#incarnation).catch(() => undefined);
   }
 
   /** Whether clients of the last second still count for a rate. While they count, no other proxy may use their units. */
@@ -220,21 +220,21 @@ export class LeaseClient {
       if (store.connection !== 'ready' || life === undefined) this.#setIsolated(true);
       else await this.#exchangeAs(life);
     } finally {
-      this.#reportFirstShares();
+      this.#reportListeners();
     }
   }
 
-  #reportFirstShares(): void {
-    const { hasFirstShares } = this;
-    if (hasFirstShares && !this.#hadFirstShares) this.#options.onFirstShares();
-    this.#hadFirstShares = hasFirstShares;
+  #reportListeners(): void {
+    const { mayOpenListeners } = this;
+    if (mayOpenListeners && !this.#couldOpenListeners) this.#options.onMayOpenListeners();
+    this.#couldOpenListeners = mayOpenListeners;
   }
 
-  async #exchangeAs(life: number): Promise<void> {
+  async #exchangeAs(incarnation: number): Promise<void> {
     const { clock } = this.#options;
     const startedAt = clock.monotonic();
     this.#isUrgent = false;
-    if (life !== this.#life) this.#beginLife(life);
+    if (incarnation !== this.#incarnation) this.#beginIncarnation(incarnation);
     const due = await this.#measure();
     const workMs = clock.monotonic() - startedAt;
     const pauseMs = Math.min(MAX_SILENCE_MS, workMs * WORK_TIME_FACTOR);
@@ -245,7 +245,7 @@ export class LeaseClient {
     const hasRequests = due.length > 0 || this.#leases.toReturn.size > 0;
     if (!hasRequests && !isSilent && !this.#others.isDue(startedAt)) return;
     try {
-      await this.#exchange(life, due);
+      await this.#exchange(incarnation, due);
       this.#hasFailed = false;
       this.#hasExchanged ||= due.length > 0;
       this.#setForbidden(false);
@@ -262,7 +262,7 @@ export class LeaseClient {
       this.#nextTickAt = clock.monotonic() + MAX_TICK_MS;
       return;
     }
-    if (this.#others.isDue(clock.monotonic())) await this.#others.releaseEnded(life);
+    if (this.#others.isDue(clock.monotonic())) await this.#others.releaseEnded(incarnation);
     const callMs = clock.monotonic() - startedAt - workMs;
     this.#pause(Math.max(pauseMs, Math.min(MAX_TICK_MS, callMs * CALL_TIME_FACTOR)));
   }
@@ -278,9 +278,9 @@ export class LeaseClient {
     if (ms > TICK_MS && !this.#isUrgent) this.#nextTickAt = this.#options.clock.monotonic() + ms;
   }
 
-  #beginLife(life: number): void {
-    if (this.#life !== undefined) this.#others.addFormerNumber(this.#life);
-    this.#life = life;
+  #beginIncarnation(incarnation: number): void {
+    if (this.#incarnation !== undefined) this.#others.addFormerIncarnation(this.#incarnation);
+    this.#incarnation = incarnation;
     this.#sequence = 0;
     this.#leases.makeAllDue();
   }
@@ -294,11 +294,11 @@ export class LeaseClient {
     const hasChanged = this.#leases.update(limits.leased(), (name, limit) => {
       this.#startTimer ??= clock.setTimeout(() => {
         this.#hasStartTimedOut = true;
-        this.#reportFirstShares();
+        this.#reportListeners();
       }, MAX_START_MS);
-      this.#hadFirstShares = false;
+      this.#couldOpenListeners = false;
       const lease = new Lease(name, limit);
-      if (this.#mayHaveClients) lease.useUnleasedShare(this.#savedShareOf(name));
+      if (this.#mayHaveClients) lease.useUngrantedShare(this.#savedShareOf(name));
       return lease;
     });
     if (hasChanged) for (const { row, lease } of this.#leases) this.#writeShare(row, lease);
@@ -316,9 +316,9 @@ export class LeaseClient {
   }
 
   /** Measures what the clients of all owners need, and returns the leases to exchange. */
-  async #measure(): Promise<readonly PlacedLease[]> {
+  async #measure(): Promise<readonly LeaseOfRow[]> {
     const { registry, clock, isDraining } = this.#options;
-    const due: PlacedLease[] = [];
+    const due: LeaseOfRow[] = [];
     let measured = 0;
     let hasLeft = false;
     for (const { owner, window, leases } of this.#leases.owners) {
@@ -338,7 +338,7 @@ export class LeaseClient {
     return this.#leases.withLeasesDueSoon(due, clock.monotonic());
   }
 
-  async #exchange(life: number, due: readonly PlacedLease[]): Promise<void> {
+  async #exchange(incarnation: number, due: readonly LeaseOfRow[]): Promise<void> {
     const { node, store, clock, registry } = this.#options;
     const pending = [...due];
     do {
@@ -361,7 +361,7 @@ export class LeaseClient {
       this.#sequence += 1;
       const answer = store.leases.exchange({
         node,
-        life,
+        life: incarnation,
         sequence: this.#sequence,
         mayRaise: now >= this.#raisesFrom,
         requests: [...requests, ...returned.map(([, name]) => requestToReturn(name))],

@@ -26,7 +26,7 @@ export interface ResourceDemand {
 export class DemandWindow {
   /** Oldest first. The first sample is at least a second old once the window has existed for a second. */
   readonly #samples: Sample[] = [];
-  /** A lower bound of how many samples in a row, up to the newest, have the same state. Includes expired samples. */
+  /** A lower bound of how many consecutive samples, up to the newest, have the same state. Includes expired samples. */
   #minEqualSamples = 0;
   /** The last result of `demandFor` for each resource. Kept only while all samples are equal. */
   readonly #demands = new Map<LeasedResource, { readonly limit: number; readonly demand: ResourceDemand }>();

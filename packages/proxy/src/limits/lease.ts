@@ -7,7 +7,7 @@ import {
   meanRate,
   type ShareClaim,
   type ShareQuestion,
-  unleasedShare,
+  ungrantedShare,
   wantedShare,
 } from '@weir/model/data-plane';
 import type { LeaseGrant, LeaseName, LeaseRequest } from '@weir/store';
@@ -31,15 +31,15 @@ export class Lease {
   #share = 0;
   #others: Pick<ShareQuestion, 'others' | 'rank'> = { others: [], rank: 0 };
   #claim: ShareClaim = { demand: 0, weight: 1, floor: 0, used: 0 };
-  /** The arguments of the last `update`. Undefined if the limit, the other members or a request have changed the lease since then. */
+  /** The arguments of the last `update`. Undefined if the limit, the claims of other members or a call of `request` have changed since. */
   #lastUpdate: { readonly demand: ResourceDemand; readonly isDraining: boolean } | undefined;
   /** The demand of the last exchange, which the other members know. */
   #reportedDemand = 0;
   #wanted: number;
   #used = 0;
   #hasGrant = false;
-  /** Whether `useUnleasedShare` has set a share since the last request. */
-  #isUnreported = false;
+  /** Whether `useUngrantedShare` has set a share that no request has reported. */
+  #hasUnreportedShare = false;
   #lastHeld = 0;
   #exchangedAt = Number.NEGATIVE_INFINITY;
   #intervalMs = 0;
@@ -85,10 +85,10 @@ export class Lease {
    * Sets a share without a grant: `savedShare`, the share that an earlier incarnation had, or otherwise a tenth of the limit. Does nothing
    * and returns false if this proxy has a share or wants none. With a share of 0, this proxy would refuse all clients.
    */
-  useUnleasedShare(savedShare: number | undefined): boolean {
+  useUngrantedShare(savedShare: number | undefined): boolean {
     if (this.#share > 0 || this.#wanted === 0) return false;
-    this.#share = Math.min(this.#leasedUnits, savedShare || unleasedShare(this.limit));
-    this.#isUnreported = true;
+    this.#share = Math.min(this.#leasedUnits, savedShare || ungrantedShare(this.limit));
+    this.#hasUnreportedShare = true;
     return true;
   }
 
@@ -144,7 +144,7 @@ export class Lease {
     this.#lastUpdate = undefined;
     this.#exchangedAt = now;
     this.#reportedDemand = this.#claim.demand;
-    this.#isUnreported = false;
+    this.#hasUnreportedShare = false;
     if (!mayLower) this.#wanted = Math.max(this.#wanted, this.#share);
     if (this.#wanted < this.#share) {
       this.#share = this.#wanted;
@@ -156,8 +156,8 @@ export class Lease {
 
   apply({ share, others, rank }: LeaseGrant): void {
     // The store does not know a share that was not granted before the next request reports it.
-    this.#share = this.#isUnreported ? Math.max(share, this.#share) : share;
-    // A member that has joined waits until the other members have lowered their shares.
+    this.#share = this.#hasUnreportedShare ? Math.max(share, this.#share) : share;
+    // If a member has joined, exchanges again at once: the new member gets units only when the other members have lowered their shares.
     if (others.length !== this.#others.others.length) this.makeDue();
     this.#others = { others, rank };
     this.#lastUpdate = undefined;

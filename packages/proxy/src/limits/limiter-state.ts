@@ -77,7 +77,8 @@ export interface LimiterStateMemory {
 export function createLimiterStateMemory(workerSlots: number): LimiterStateMemory {
   const rowBytes = rowBytesFor(workerSlots);
   const buffer = new SharedArrayBuffer(INITIAL_ROWS * rowBytes, { maxByteLength: MAX_ROWS * rowBytes });
-  // The cells have a cache line of their own, because all workers read them for each chunk.
+  // All workers read these cells for each chunk, so no other data may share their cache line. The first line stays empty, because
+  // nothing promises that the buffer begins at a cache line.
   const lines = new SharedArrayBuffer(2 * CACHE_LINE_BYTES);
   const memory = { buffer, versions: new Uint32Array(lines, CACHE_LINE_BYTES, VERSION_CELLS), workerSlots };
   const state = new LimiterState(memory);
@@ -188,12 +189,12 @@ export class LimiterState {
     return Atomics.compareExchange(this.#longs, this.#rowOffset(row) + field, read, next) === read;
   }
 
-  setFirstWaiting(row: number, { direction, workerSlot }: WaiterKey, since: bigint): void {
+  setFirstWaiting(row: number, { direction, workerSlot }: WaitingReadersKey, since: bigint): void {
     Atomics.store(this.#longs, this.#waitingOffset(row, direction) + workerSlot, since);
   }
 
   /** Reports whether a reader of another worker waits and began to wait before `since`. */
-  hasEarlierWaiter(row: number, { direction, workerSlot }: WaiterKey, since: bigint): boolean {
+  hasEarlierReader(row: number, { direction, workerSlot }: WaitingReadersKey, since: bigint): boolean {
     const offset = this.#waitingOffset(row, direction);
     for (let slot = 0; slot < this.workerSlots; slot += 1) {
       if (slot === workerSlot) continue;
@@ -204,7 +205,7 @@ export class LimiterState {
   }
 
   /** Sets the number of readers of a worker that wait. */
-  setWaitingReaders(row: number, { direction, workerSlot }: WaiterKey, readers: number): void {
+  setWaitingReaders(row: number, { direction, workerSlot }: WaitingReadersKey, readers: number): void {
     const cell = this.#readersOffset(row, direction) + workerSlot;
     const former = Atomics.exchange(this.#ints, cell, readers);
     if ((former === 0) !== (readers === 0)) Atomics.add(this.#versions, WAITING_VERSION, 1);
@@ -344,7 +345,7 @@ export class LimiterState {
   }
 }
 
-export interface WaiterKey {
+export interface WaitingReadersKey {
   readonly direction: Direction;
   readonly workerSlot: number;
 }

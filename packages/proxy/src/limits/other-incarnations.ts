@@ -19,7 +19,7 @@ export class OtherIncarnations {
   readonly #options: OtherIncarnationsOptions;
   /** In milliseconds of the monotonic clock. */
   #nextCheckAt = Number.POSITIVE_INFINITY;
-  readonly #formerNumbers = new Set<number>();
+  readonly #formerIncarnations = new Set<number>();
 
   constructor(options: OtherIncarnationsOptions) {
     this.#options = options;
@@ -30,27 +30,27 @@ export class OtherIncarnations {
     this.#nextCheckAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** To be called when a new number replaces `life` as the number of this process. */
-  addFormerNumber(life: number): void {
-    this.#formerNumbers.add(life);
+  /** To be called when this process begins a new incarnation. */
+  addFormerIncarnation(incarnation: number): void {
+    this.#formerIncarnations.add(incarnation);
   }
 
   /** Reports whether `releaseEnded` should be called at `now`, in milliseconds of the monotonic clock. */
   isDue(now: number): boolean {
-    return this.#formerNumbers.size > 0 || now >= this.#nextCheckAt;
+    return this.#formerIncarnations.size > 0 || now >= this.#nextCheckAt;
   }
 
   /**
-   * Releases the shares of all incarnations of the node other than `life` that have ended: the former numbers of this process, and
+   * Releases the shares of all incarnations of the node other than `own` that have ended: the former ones of this process, and
    * the incarnations that have not called the store for a second. The clients of an incarnation that has called within the last second
    * may still count for a rate. An incarnation that drains usually calls the store every 0.5 s. If it is released by mistake, its next
    * exchange registers it again. If this throws StoreError, `isDue` returns true again.
    */
-  async releaseEnded(life: number): Promise<void> {
+  async releaseEnded(own: number): Promise<void> {
     const { node, leases, clock, isDraining } = this.#options;
-    for (const former of this.#formerNumbers) {
+    for (const former of this.#formerIncarnations) {
       await leases.release(node, former);
-      this.#formerNumbers.delete(former);
+      this.#formerIncarnations.delete(former);
     }
     if (clock.monotonic() < this.#nextCheckAt) return;
     this.#nextCheckAt = Number.POSITIVE_INFINITY;
@@ -58,7 +58,7 @@ export class OtherIncarnations {
     if (isDraining()) return;
     try {
       for (const member of await leases.members()) {
-        if (member.node !== node || member.life === life) continue;
+        if (member.node !== node || member.life === own) continue;
         const waitMs = RATE_WINDOW_MS - member.silentMs;
         if (waitMs <= 0) await leases.release(node, member.life);
         const gapMs = waitMs <= 0 ? GAP_AFTER_RELEASE_MS : Math.max(MIN_GAP_MS, waitMs);

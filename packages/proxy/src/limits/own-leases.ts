@@ -12,14 +12,14 @@ export interface LeasedOwner {
 }
 
 /** A lease with the row of its owner. */
-export interface PlacedLease {
+export interface LeaseOfRow {
   readonly row: number;
   readonly window: DemandWindow;
   readonly lease: Lease;
 }
 
 /** The leases of this proxy: one for each limit of a tenant or Service. */
-export class OwnLeases implements Iterable<PlacedLease> {
+export class OwnLeases implements Iterable<LeaseOfRow> {
   /** The leases of removed limits, whose shares the store does not have back yet. */
   readonly toReturn: Map<string, LeaseName> = new Map();
   readonly #owners = new Map<string, LeasedOwner>();
@@ -32,7 +32,7 @@ export class OwnLeases implements Iterable<PlacedLease> {
     return this.#owners.size === 0;
   }
 
-  *[Symbol.iterator](): Generator<PlacedLease> {
+  *[Symbol.iterator](): Generator<LeaseOfRow> {
     for (const { owner, window, leases } of this.#owners.values())
       for (const lease of leases.values()) yield { row: owner.row, window, lease };
   }
@@ -54,7 +54,8 @@ export class OwnLeases implements Iterable<PlacedLease> {
       const key = ownerKey(owner.owner);
       gone.delete(key);
       const before = this.#owners.get(key);
-      // Another row has counters of its own, and an exchange that is not answered yet must not change the share of the row.
+      // If the owner has moved to another row, its leases begin anew: the samples of the window are of the former row, and an exchange
+      // that is not answered yet must not set the share of the new row.
       const isSame = before !== undefined && before.owner.row === owner.row;
       const known = isSame ? before : { owner, window: new DemandWindow(), leases: new Map() };
       hasChanged ||= known.owner.isLeaving !== owner.isLeaving;
@@ -73,7 +74,7 @@ export class OwnLeases implements Iterable<PlacedLease> {
    * Returns `due`, and each lease that has waited for half of its interval, if that interval is at most the longest interval in `due`.
    * Otherwise limits that were set at different times would be exchanged in calls of their own for ever.
    */
-  withLeasesDueSoon(due: readonly PlacedLease[], now: number): readonly PlacedLease[] {
+  withLeasesDueSoon(due: readonly LeaseOfRow[], now: number): readonly LeaseOfRow[] {
     if (due.length === 0) return due;
     const longestMs = due.reduce((longest, { lease }) => Math.max(longest, lease.intervalMs), 0);
     const dueLeases = new Set(due.map(({ lease }) => lease));

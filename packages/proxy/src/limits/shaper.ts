@@ -16,7 +16,7 @@ export class Shaper {
   readonly #limiters = new WeakMap<Limiters, BandwidthLimiters>();
   readonly #limitersOfTenants = new WeakMap<Limiter, BandwidthLimiters>();
   readonly #buckets = new WeakMap<Limiter, BandwidthBuckets>();
-  readonly #bucketsWithWaiters = new Set<BandwidthBucket>();
+  readonly #bucketsWithReaders = new Set<BandwidthBucket>();
   #timer: NodeJS.Timeout | undefined;
 
   /** `now` returns nanoseconds of a clock that all threads share. */
@@ -57,11 +57,11 @@ export class Shaper {
 
   serve(): void {
     const now = this.#now();
-    for (const bucket of this.#bucketsWithWaiters) {
+    for (const bucket of this.#bucketsWithReaders) {
       bucket.serve(now);
-      if (!bucket.hasWaiters) this.#bucketsWithWaiters.delete(bucket);
+      if (!bucket.hasOwnReaders) this.#bucketsWithReaders.delete(bucket);
     }
-    if (this.#bucketsWithWaiters.size > 0) return;
+    if (this.#bucketsWithReaders.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
@@ -70,7 +70,7 @@ export class Shaper {
     const known = this.#buckets.get(limiter);
     if (known !== undefined) return known;
     const onWaiting = (bucket: BandwidthBucket): void => {
-      this.#bucketsWithWaiters.add(bucket);
+      this.#bucketsWithReaders.add(bucket);
       this.#timer ??= setInterval(() => this.serve(), TICK_MS).unref();
     };
     const buckets = {
@@ -127,7 +127,7 @@ export class SessionThrottle {
    */
   mayRead(direction: Direction, bytes: number): boolean {
     const limiter = this.#limiterOf(direction);
-    if (limiter.isLimited && limiter.deferOrCheck(bytes)) return this.#checkRate(direction, bytes, limiter);
+    if (limiter.isLimited && limiter.addRead(bytes)) return this.#checkRate(direction, bytes, limiter);
     const throttle = direction === 'out' ? this.#out : this.#in;
     return throttle === undefined || !throttle.isWaiting;
   }
@@ -174,7 +174,7 @@ export class SessionThrottle {
     if (bytes === 0 && throttle?.isServed === true) return true;
     if (bytes > 0) throttle?.onRead(bytes);
     const now = limiter.now();
-    limiter.chargeDeferred(now);
+    limiter.chargeAll(now);
     // The stream already waits if this read began before the stream was paused.
     if (throttle?.isWaiting === true) return false;
     const bucket = limiter.blockingBucket(now);

@@ -217,7 +217,7 @@ export function createComponents(
     savedShares: state?.shares,
     incarnation: () => flusher.incarnation,
     isDraining: () => isDraining() || takeover.hasHandedOver,
-    onFirstShares: onStateChange,
+    onMayOpenListeners: onStateChange,
   });
   const stateSaver =
     state &&

@@ -227,7 +227,7 @@ export class Supervisor {
   get #mayOpenListeners(): boolean {
     const { suspensions, table, leases } = this.components;
     if (this.#isDraining) return false;
-    return (suspensions.known !== undefined || this.#isStoreAway) && table.hasTable && leases.hasFirstShares;
+    return (suspensions.known !== undefined || this.#isStoreAway) && table.hasTable && leases.mayOpenListeners;
   }
 
   /**

@@ -33,7 +33,7 @@ test('a proxy that is alone has the whole limit and a tenth more in a second aft
   await using fleet = new SimulatedFleet();
   const a = await fleet.add('a');
   assert.equal(a.share, MAX_IN_SECOND);
-  assert.equal(a.client.hasFirstShares, true);
+  assert.equal(a.client.mayOpenListeners, true);
 });
 
 for (const [name, load] of [
@@ -169,11 +169,11 @@ test('a proxy that starts uses no share before the others have lowered theirs, a
     const d = await fleet.add('d', { savedShares });
     let waitedMs = 0;
     for (; d.share === 0; waitedMs += 10) {
-      assert.equal(d.client.hasFirstShares, false);
+      assert.equal(d.client.mayOpenListeners, false);
       await fleet.run(10, load);
     }
     assert.ok(waitedMs < 800, `${waitedMs} ms`);
-    assert.equal(d.client.hasFirstShares, true);
+    assert.equal(d.client.mayOpenListeners, true);
     await fleet.run(2_000, { ...load, d: 500 });
     assert.ok(d.share >= 0.2 * LIMIT, `${d.share}`);
     assert.ok(fleet.highestSum <= MAX_IN_SECOND, `${fleet.highestSum}`);
@@ -186,9 +186,9 @@ test('a proxy is settled a second after its start if the others keep the whole l
   for (const proxy of fleet.proxies.values()) proxy.isDead = true;
   const d = await fleet.add('d', {});
   await fleet.run(990, {});
-  assert.equal(d.client.hasFirstShares, false);
+  assert.equal(d.client.mayOpenListeners, false);
   await fleet.run(60, {});
-  assert.deepEqual([d.client.hasFirstShares, d.share], [true, LIMIT / 10]);
+  assert.deepEqual([d.client.mayOpenListeners, d.share], [true, LIMIT / 10]);
 });
 
 test('a proxy that serves before a share is granted uses a tenth, but nothing of a limit that the clients of others use up', async () => {
@@ -270,7 +270,7 @@ test('proxies that start with a store that has lost its data use a tenth until t
   fleet.store.faults.wipe();
   const a = await fleet.add('a');
   await fleet.run(1_100, {});
-  assert.deepEqual([a.client.hasFirstShares, a.share], [true, LIMIT / 10]);
+  assert.deepEqual([a.client.mayOpenListeners, a.share], [true, LIMIT / 10]);
   assert.match(a.warnings.join(), /without granted shares/);
   await fleet.run(3_000, {});
   assert.equal(a.share, MAX_IN_SECOND);
@@ -285,7 +285,7 @@ test('a proxy that starts while the store is away uses its saved share, or else 
   assert.equal(saved.share, 77);
   assert.equal(unknown.share, LIMIT / 10);
   assert.equal(none.share, LIMIT / 10);
-  assert.equal(unknown.client.hasFirstShares, true);
+  assert.equal(unknown.client.mayOpenListeners, true);
 });
 
 test('a proxy whose calls fail does not lower its share', async () => {

@@ -1,5 +1,3 @@
-/** How far back a demand is measured. */
-const WINDOW_MS = 1_000;
 /** If a count differs from its mean by more standard deviations than this, the demand has changed. Random arrivals exceed this in 3 of 10,000 measurements. */
 const MAX_DEVIATIONS = 3.6;
 /** The spans whose rates are compared with the mean. A large change shows in the shortest span, a small change only in the longest. */
@@ -42,17 +40,4 @@ function deviationsOf(count: number, expected: number): number {
   const mean = Math.max(1, expected);
   const logarithm = count === 0 ? 0 : count * Math.log(count / mean);
   return Math.sqrt(2 * Math.max(0, logarithm - (count - mean)));
-}
-
-/** Measures a demand from the samples of the last second. */
-export class DemandWindow {
-  readonly #samples: { readonly atMs: number; readonly counter: number }[] = [];
-
-  /** Adds a sample and returns the demand per second. Call this method about every 50 ms. */
-  add(atMs: number, counter: number): number {
-    const samples = this.#samples;
-    samples.push({ atMs, counter });
-    while (samples[1] !== undefined && atMs - samples[1].atMs >= WINDOW_MS) samples.shift();
-    return demandPerSecond(samples, ({ counter }) => counter);
-  }
 }
