@@ -20,7 +20,7 @@ import { guardRoutes } from './access/authorization.ts';
 import type { ProxyAdminAccess } from './access-log/proxy-stream.ts';
 import { aggregatedRoutes, toConsolePath } from './aggregation/aggregated-routes.ts';
 import { accessLogRoutes } from './api/access-log-routes.ts';
-import { handleErrors, validationError } from './api/error-responses.ts';
+import { answerFrameworkError, handleErrors, MAX_BODY_BYTES, validationError } from './api/error-responses.ts';
 import { currentUserRoute, fleetRoutes } from './api/fleet-routes.ts';
 import { liveRoutes } from './api/live-routes.ts';
 import { monitoringRoutes } from './api/monitoring-routes.ts';
@@ -145,7 +145,8 @@ function createApp(context: RouteContext, encryption: TlsOptions | undefined): F
     serverFactory: (listener: RequestListener): Server => createConsoleServer(encryption, listener),
     rewriteUrl: ({ url = '' }) => toConsolePath(url),
     logger: false,
-    bodyLimit: 64 * 1024,
+    bodyLimit: MAX_BODY_BYTES,
+    frameworkErrors: answerFrameworkError,
     forceCloseConnections: true,
     ajv: { customOptions: { allErrors: false, verbose: true, coerceTypes: false, removeAdditional: false } },
     schemaErrorFormatter: validationError,

@@ -1,3 +1,4 @@
+export { isCalendarDay } from './calendar-day.ts';
 export * from './certificate-validity.ts';
 export { closestName } from './closest-name.ts';
 export * from './data-plane.ts';

@@ -1,6 +1,9 @@
 import type { SuspensionItem } from '@weir/console';
 import { UsageError } from '@weir/runtime/command-line';
 
+/** Matches every name of a tenant, which may be any label value, and so every name of a namespace and of a Service. */
+const NAME = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+
 /** The target of a Suspension in the JSON of the console's API. */
 export type SuspensionTargetJson =
   | { readonly type: 'Tenant'; readonly tenant: string }
@@ -17,7 +20,7 @@ export function suspensionTargetFor(argument: string | undefined, namespace: str
       `"${argument}" and --namespace are both given; use NAMESPACE/SERVICE for one Service, or only --namespace for all Services of the namespace`,
     );
   if (namespace !== undefined) {
-    if (namespace === '' || namespace.includes('/'))
+    if (!NAME.test(namespace))
       throw new UsageError(`invalid namespace "${namespace}": expected the name of one namespace`);
     return { type: 'Namespace', namespace };
   }
@@ -29,18 +32,18 @@ export function suspensionTargetFor(argument: string | undefined, namespace: str
 function parseTarget(text: string): Exclude<SuspensionTargetJson, { type: 'Namespace' }> {
   const parts = text.split('/');
   const [first = '', second] = parts;
-  if (parts.length > 2 || first === '' || second === '') {
+  if (parts.length > 2 || !parts.every((part) => NAME.test(part)))
     throw new UsageError(`invalid target "${text}": expected TENANT or NAMESPACE/SERVICE`);
-  }
   return second === undefined
     ? { type: 'Tenant', tenant: first }
     : { type: 'Service', namespace: first, service: second };
 }
 
 export function parseServiceName(text: string): { readonly namespace: string; readonly name: string } {
-  const target = parseTarget(text);
-  if (target.type === 'Tenant') throw new UsageError(`invalid Service "${text}": expected NAMESPACE/SERVICE`);
-  return { namespace: target.namespace, name: target.service };
+  const [namespace = '', name = '', ...rest] = text.split('/');
+  if (rest.length > 0 || !NAME.test(namespace) || !NAME.test(name))
+    throw new UsageError(`invalid Service "${text}": expected NAMESPACE/SERVICE`);
+  return { namespace, name };
 }
 
 /** Returns text such as `Service shop/web`. */

@@ -72,9 +72,13 @@ function namespaceOption(): Option {
   return new Option('-n, --namespace <name>', 'all Services of this namespace, instead of a tenant or one Service');
 }
 
+/** Ten years. Without a bound, the end could be a time that RFC 3339 cannot write. */
+const MAX_SUSPENSION_MS = 3_650 * 86_400_000;
+
 function parseSuspensionDuration(text: string): number {
   const ms = parseDuration(text);
-  if (ms === undefined || ms < 1_000) throw new InvalidArgumentError('Use a duration such as 30s, 10m or 2h.');
+  if (ms === undefined || ms < 1_000 || ms > MAX_SUSPENSION_MS)
+    throw new InvalidArgumentError('Use a duration such as 30s, 10m or 2h, at most 3650d, or leave out --for.');
   return ms;
 }
 

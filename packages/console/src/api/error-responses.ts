@@ -1,9 +1,12 @@
 import { errorMessage, type Logger } from '@weir/runtime';
 import { StoreError } from '@weir/store';
-import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js';
 import { isAggregatedPath, kubernetesStatusFor } from '../aggregation/aggregated-routes.ts';
 import { ApiError, type ApiErrorCode } from './api-error.ts';
+
+/** The maximum size of the body of a request. */
+export const MAX_BODY_BYTES: number = 64 * 1_024;
 
 /** Sets error handlers that give every error response the body `{error: {code, message}}`. */
 export function handleErrors(app: FastifyInstance, log: Logger): void {
@@ -27,6 +30,9 @@ function apiErrorFor(error: FastifyError): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof InvalidRequestError) return new ApiError('InvalidRequest', error.message);
   if (error instanceof StoreError) return new ApiError('StoreAway', `the store is unreachable: ${errorMessage(error)}`);
+  if (error.statusCode === 413) {
+    return new ApiError('InvalidRequest', `the body is larger than ${MAX_BODY_BYTES / 1_024} KiB; send a smaller one`);
+  }
   if (error.statusCode === 415) {
     return new ApiError('UnsupportedMediaType', 'send the body with content-type: application/json');
   }
@@ -36,6 +42,21 @@ function apiErrorFor(error: FastifyError): ApiError {
   return new ApiError(
     'Internal',
     'the console failed to handle the request; the log of the console contains the reason',
+  );
+}
+
+/**
+ * Answers a request that Fastify refuses before it looks for a route, such as one whose path is not percent-encoded UTF-8. For the option
+ * `frameworkErrors` of Fastify.
+ */
+export function answerFrameworkError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  const isBadPath = error.code === 'FST_ERR_BAD_URL';
+  const path = JSON.stringify(pathOf(request.raw.url ?? ''));
+  sendError(
+    reply,
+    isBadPath
+      ? new ApiError('InvalidRequest', `path ${path} is not percent-encoded UTF-8; write % as %25`)
+      : apiErrorFor(error),
   );
 }
 

@@ -1,5 +1,5 @@
 import type { RoutingTable, Suspension, SuspensionTarget } from '@weir/model';
-import { entriesOf } from '@weir/model';
+import { entriesOf, isCalendarDay } from '@weir/model';
 import type { TargetJson } from '../suspensions/suspension-item.ts';
 import { suspensionNameFor } from '../suspensions/suspension-object.ts';
 import type { SuspensionRequest } from '../suspensions/suspension-writer.ts';
@@ -54,7 +54,7 @@ const RFC3339_PATTERN = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\
 
 function parseUntil(text: string | undefined, now: number): number | null {
   if (text === undefined) return null;
-  const until = RFC3339_PATTERN.test(text) ? Date.parse(text) : Number.NaN;
+  const until = RFC3339_PATTERN.test(text) && isCalendarDay(text) ? Date.parse(text) : Number.NaN;
   const allowed = 'use a time in the future as RFC 3339, such as 2030-01-31T18:00:00Z';
   if (Number.isNaN(until)) throw invalidRequestError(`body "until" is ${JSON.stringify(text)}; ${allowed}`);
   if (until <= now) throw invalidRequestError(`body "until" is ${JSON.stringify(text)}, which has passed; ${allowed}`);

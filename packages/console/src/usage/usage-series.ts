@@ -2,6 +2,7 @@ import {
   type Counters,
   DEFAULT_USAGE_SINCE,
   DEFAULT_USAGE_STEP,
+  isCalendarDay,
   parseDuration,
   planSeries,
   pointCountOf,
@@ -97,7 +98,8 @@ async function readItem(
 /** Returns a time in milliseconds since the epoch. The text is a duration before `now`, a day, or a time with a time zone. */
 function timeOf(name: string, text: string, now: number): number {
   const duration = parseDuration(text);
-  const time = duration === undefined ? (TIME_PATTERN.test(text) ? Date.parse(text) : Number.NaN) : now - duration;
+  const isTime = TIME_PATTERN.test(text) && isCalendarDay(text);
+  const time = duration === undefined ? (isTime ? Date.parse(text) : Number.NaN) : now - duration;
   if (!Number.isNaN(time)) return time;
   throw new ApiError(
     'InvalidRequest',

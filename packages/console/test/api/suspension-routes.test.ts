@@ -196,6 +196,11 @@ test('answers 400 with the mistake, its path and the allowed values to an invali
     [{ target: { ...WEB, tenant: 'shop' }, message: 'x' }, /body "target\.tenant" is not used with type Service/],
     [{ target: SHOP, message: 'x', until: 'soon' }, /body "until" is "soon"; use a time in the future as RFC 3339/],
     [{ target: SHOP, message: 'x', until: '2001-01-01T00:00:00Z' }, /which has passed/],
+    [
+      { target: SHOP, message: 'x', until: '2099-02-30T00:00:00Z' },
+      /body "until" is "2099-02-30T00:00:00Z"; use a time/,
+    ],
+    [{ target: SHOP, message: 'x'.repeat(70_000) }, /^the body is larger than 64 KiB; send a smaller one$/],
     [[], /body is \[\]; use a JSON object/],
   ];
   for (const [body, message] of cases) {
@@ -203,6 +208,18 @@ test('answers 400 with the mistake, its path and the allowed values to an invali
     assert.equal(status, 400, JSON.stringify(body));
     assert.match(json.error.message, message);
   }
+});
+
+test('answers 400 to a path that is not percent-encoded', async () => {
+  await using console = await startTestConsole();
+  const response = await console.request('/api/v1/services/shop/%ff');
+  assert.equal(response.status, 400);
+  assert.deepEqual(response.json, {
+    error: {
+      code: 'InvalidRequest',
+      message: 'path "/api/v1/services/shop/%ff" is not percent-encoded UTF-8; write % as %25',
+    },
+  });
 });
 
 test('answers 400 to a body that is not JSON', async () => {

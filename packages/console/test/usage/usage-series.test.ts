@@ -73,6 +73,7 @@ test('says which steps, times and names a series may have', async () => {
     ['step=10m', 400, /"step" is "10m"; use one of 1m, 5m, 15m, 1h, 6h, 1d/],
     ['since=yesterday', 400, /"since" is "yesterday"; use a duration before now such as 30m, 12h or 7d/],
     ['until=2028-13-01', 400, /"until" is "2028-13-01"; use a duration/],
+    ['since=2026-02-30', 400, /"since" is "2026-02-30"; use a duration/],
     ['since=7d&step=1m', 400, /points for a step of 1m are kept for 2d; use step 1h/],
     ['since=2d&until=3d', 400, /"since" must be in the past and before "until"/],
     ['namespace=shop', 400, /use "namespace" and "name" for one Service, or only "tenant"/],

@@ -1,7 +1,7 @@
 // Reads an untrusted JSON object field by field. A wrong field is noted with its path and the allowed values, and reading goes on
 // with a harmless value. Therefore all mistakes of an object are reported at once, and reading never throws.
 import { isIP, isIPv4, isIPv6 } from 'node:net';
-import { closestName, parseCidr, parseHost } from '@weir/model';
+import { closestName, isCalendarDay, parseCidr, parseHost } from '@weir/model';
 import type { Json } from '../kubernetes/kube-api.ts';
 
 export interface TextFormat {
@@ -252,9 +252,12 @@ export const PORT: IntegerRange = { from: 1, to: 65_535 };
 export const COUNT: IntegerRange = { from: 0, to: Number.MAX_SAFE_INTEGER };
 const RFC3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
-/** Returns milliseconds since the epoch for a time such as `2026-07-01T12:00:00Z` (RFC 3339); undefined for any other text. */
+/**
+ * Returns milliseconds since the epoch for a time such as `2026-07-01T12:00:00Z` (RFC 3339); undefined for any other text, and for a day that
+ * the calendar does not have.
+ */
 export function parseTimestamp(text: string): number | undefined {
-  const ms = RFC3339.test(text) ? Date.parse(text) : Number.NaN;
+  const ms = RFC3339.test(text) && isCalendarDay(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(ms) ? undefined : ms;
 }
 

@@ -74,6 +74,11 @@ function readThreshold(fields: Fields, limit: number | undefined, metric: RuleMe
     const value = wholeQuantity(text);
     if (value === undefined) fields.noteInvalid('above', EXAMPLES.above ?? '');
     if (value === 0) fields.noteInvalid('above', 'more than 0, since any traffic is above 0');
+    else if (value !== undefined && limit !== undefined && value >= limit && metric !== 'trafficPerMonth')
+      fields.noteInvalid(
+        'above',
+        `less than limits.${metric}, which is ${limit}, since clients cannot exceed the limit`,
+      );
     return value ?? 0;
   }
   if (limit === undefined)

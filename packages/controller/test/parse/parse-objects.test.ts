@@ -208,6 +208,13 @@ describe('a Suspension', () => {
     assert.equal(madeBy({ managedFields: 'x' }), null);
   });
 
+  test('is refused if its end is a day that the calendar does not have', () => {
+    const target = { type: 'Tenant', tenant: 'shop' };
+    assert.deepEqual(messages(parseSuspension(suspension({ target, until: '2027-02-30T00:00:00Z' }))), [
+      'spec.until is "2027-02-30T00:00:00Z"; use a time such as 2026-07-01T12:00:00Z',
+    ]);
+  });
+
   test('is refused if its target has fields that its type does not use', () => {
     const target = { type: 'Tenant', tenant: 'shop', service: 'web' };
     assert.deepEqual(messages(parseSuspension(suspension({ target }))), [

@@ -109,7 +109,7 @@ describe('a TenantPolicy', () => {
 
   for (const { name, limits, rules, mistake } of RULE_CASES) {
     test(`with ${name} ${mistake === undefined ? 'has all its rules' : 'has only its other rules, and says why'}`, () => {
-      const other = { name: 'other', metric: 'inBitsPerSecond', above: '1G', action: 'Notify' };
+      const other = { name: 'other', metric: 'inBitsPerSecond', above: '500M', action: 'Notify' };
       const { object, problems } = parseTenantPolicy(policy({ limits, rules: [...rules, other] }));
       const wrong = mistake === undefined ? [] : [rules.length - 1];
       assert.deepEqual(

@@ -106,8 +106,8 @@ export function limitRefusalMessage(refusals: LimitRefusals, limited: LimitedSer
 function textWithoutLimits(reason: LimitRefusals['reason'], { tenant }: LimitedService): string {
   if (tenant === 'ambiguous' && reason !== 'client-limit')
     return 'not shown, because several policies claim the tenant';
-  // If no limit is set, Weir still limits how fast a tenant begins connections.
-  return reason === 'rate-limit' ? 'a built-in limit' : 'no longer set';
+  // Without a limit of its own, a tenant may still begin only so many UDP flows per second.
+  return reason === 'rate-limit' ? 'no longer set, or the built-in limit of UDP flows' : 'no longer set';
 }
 
 /** Returns the limits that refuse clients for a reason, as far as they are set, and what is used of them. */
