@@ -44,6 +44,7 @@ const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
   ['resume', /the target is missing: expected TENANT, NAMESPACE\/SERVICE or --namespace NAME/],
   ['resume /web', /invalid target "\/web"/],
   ['top --sort bytes', /'bytes' is invalid/],
+  ['top --clients shop --refused', /'--clients <tenant>' cannot be used with option '--refused'/],
   ['get services --server http://u:secret@x', /^(?!.*secret).*contains a user or password/],
   ['get services --server ftp://x', /invalid --server "ftp:\/\/x": expected a URL such as http:\/\/127\.0\.0\.1:8686/],
   ['demo --network 10.0.0', /invalid --network "10\.0\.0": expected the first three numbers of a loopback address/],

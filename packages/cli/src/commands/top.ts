@@ -49,7 +49,11 @@ export function addTop(program: Command, { terminal }: CommandContext): void {
       ).choices(SORT_COLUMNS),
     )
     .option('--refused', 'show the tenants and Services that refuse clients, with the reasons', false)
-    .option('--clients <tenant>', 'show the clients of this tenant with the most bytes and connections')
+    .addOption(
+      new Option('--clients <tenant>', 'show the clients of this tenant with the most bytes and connections').conflicts(
+        ['refused', 'sort', 'tenant'],
+      ),
+    )
     .option('--once', 'print one frame and exit, as always if stdout is not a terminal', false)
     .addOption(outputOption())
     .addOption(serverOption())
