@@ -24,11 +24,13 @@ export interface Fleet extends AsyncDisposable {
   weirOnNode(node: NodeName, ...args: string[]): Promise<string>;
   /** Returns the problems that `weir get problems` prints. */
   problems(): Promise<readonly FleetProblem[]>;
-  /** Restarts the controller. `settings`, if given, replaces its settings. */
+  /** Restarts the controller, and waits until the new controller leads. `settings`, if given, replaces its settings. */
   restartController(settings?: ControllerSettings): Promise<void>;
+  /** Stops the controller with SIGTERM, and asserts that the controller has released its Lease. */
   stopController(): Promise<void>;
   /** Kills the controller with SIGKILL. */
   killController(): Promise<void>;
+  /** Starts the controller, and waits until the controller leads. */
   startController(): Promise<void>;
   restartProxy(node: NodeName): Promise<void>;
   /** Kills the proxy with SIGKILL, which has the effect of a power failure. */
@@ -131,6 +133,16 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     // A process that fails while it closes would leave its work to the next process, which then waits or repeats the work.
     assert.ok(!exit?.code, `${part} exited with code ${exit?.code} after SIGTERM:\n${process?.output()}`);
   };
+  // The time that a process takes to start depends on the load of the machine. Tests wait for the effect of the controller after this time.
+  const startLeader = async (): Promise<void> => {
+    await start('controller', await freePort());
+    await running.get('controller')?.waitForOutput(/"msg":"elected"/, { timeoutMs: 60_000 });
+  };
+  const stopLeader = async (): Promise<void> => {
+    await stop('controller');
+    // If the Lease were not released, the next controller would lead only after 15 s.
+    assert.equal(await leaseHolder(cluster), '', `the Lease is not released:\n${running.get('controller')?.output()}`);
+  };
   const restart = async (part: FleetProcess): Promise<void> => {
     await stop(part);
     await start(part, await freePort());
@@ -156,13 +168,14 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
       });
       return (JSON.parse(text) as { items: readonly FleetProblem[] }).items;
     },
-    restartController: (change) => {
+    async restartController(change) {
       settings = change ?? settings;
-      return restart('controller');
+      await stopLeader();
+      await startLeader();
     },
-    stopController: () => stop('controller'),
+    stopController: stopLeader,
     killController: async () => void (await running.get('controller')?.stop('SIGKILL')),
-    startController: async () => start('controller', await freePort()),
+    startController: startLeader,
     restartProxy: restart,
     killProxy: async (node) => void (await running.get(node)?.stop('SIGKILL')),
     startProxy: async (node) => start(node, await freePort()),
@@ -191,6 +204,12 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Returns the name of the controller that holds the Lease of the leader; empty if no controller does. */
+function leaseHolder({ kubectl }: ControlPlane): Promise<string> {
+  const lease = ['lease', 'weir-controller-e2e', '-n', 'kube-system'];
+  return kubectl('get', ...lease, '-o', 'jsonpath={.spec.holderIdentity}');
 }
 
 /** Creates a Node object. No kubelet belongs to the node. */

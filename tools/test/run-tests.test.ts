@@ -30,23 +30,58 @@ test('only npm run e2e runs tests on real nodes and the fault suite', () => {
   }
 });
 
-test('the reporter prints skip reasons once, just before the final summary', async () => {
+describe('the reporter', () => {
+  test('prints skip reasons once, just before the final summary', async () => {
+    const { code, lines } = await report({
+      files: { 'small.test.ts': `import { test } from 'node:test'; test('adds', (t) => t.diagnostic('tests 1'));` },
+      skipReasons: ['redis-server is missing'],
+    });
+    assert.equal(code, 0);
+    assert.match(lines.at(-1) ?? '', /duration_ms/);
+    const position = lines.indexOf('﹣ skipped tests: redis-server is missing');
+    assert.match(lines[position + 1] ?? '', /tests 1$/);
+    assert.ok(position > lines.findIndex((line) => line.includes('adds')));
+    assert.equal(lines.lastIndexOf('﹣ skipped tests: redis-server is missing'), position);
+  });
+
+  test('prints the last lines of the standard error of the failed files again, just before the final summary', async () => {
+    const { code, lines } = await report({
+      files: {
+        'good.test.ts': `import { test } from 'node:test'; test('good', () => console.error('all is well'));`,
+        'bad.test.ts': `import { test } from 'node:test';
+          test('bad', () => { for (let n = 1; n <= 200; n++) console.error('line ' + n); throw new Error('no'); });`,
+      },
+    });
+    assert.equal(code, 1);
+    const summary = lines.findIndex((line) => /tests 2$/.test(line));
+    const heading = lines.findIndex((line) => /^✖ standard error of .*bad\.test\.ts:$/.test(line));
+    assert.deepEqual(
+      lines.slice(heading + 1, summary),
+      Array.from({ length: 150 }, (_, index) => `line ${index + 51}`),
+    );
+    assert.ok(!lines.some((line) => /standard error of .*good/.test(line)));
+  });
+});
+
+interface ReportOptions {
+  /** The text of each test file by its name. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly skipReasons?: readonly string[];
+}
+
+/** Runs test files with the reporter. Returns the exit code and what the reporter printed. */
+async function report({ files, skipReasons = [] }: ReportOptions): Promise<{ code: number | null; lines: string[] }> {
   await using folder = temporaryDirectory('reporter');
-  const file = join(folder.path, 'small.test.ts');
-  writeFileSync(file, `import { test } from 'node:test'; test('adds', (t) => t.diagnostic('tests 1'));`);
+  const paths = Object.keys(files).map((name) => join(folder.path, name));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder.path, name), text);
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const reporter = fileURLToPath(new URL('../src/test-runner/reporter.ts', import.meta.url));
   const runner = await spawnProcess({
     command: process.execPath,
-    args: ['--test', `--test-reporter=${reporter}`, '--test-reporter-destination=stdout', file],
-    env: { ...env, [SKIP_REASONS_VARIABLE]: JSON.stringify(['redis-server is missing']) },
+    args: ['--test', `--test-reporter=${reporter}`, '--test-reporter-destination=stdout', ...paths],
+    env: { ...env, [SKIP_REASONS_VARIABLE]: JSON.stringify(skipReasons) },
     mayExit: true,
   });
-  assert.equal((await runner.exited).code, 0);
-  const lines = runner.stdout().trimEnd().split('\n');
-  assert.match(lines.at(-1) ?? '', /duration_ms/);
-  const position = lines.indexOf('﹣ skipped tests: redis-server is missing');
-  assert.match(lines[position + 1] ?? '', /tests 1$/);
-  assert.ok(position > lines.findIndex((line) => line.includes('adds')));
-  assert.equal(lines.lastIndexOf('﹣ skipped tests: redis-server is missing'), position);
-});
+  const { code } = await runner.exited;
+  return { code, lines: runner.stdout().trimEnd().split('\n') };
+}
