@@ -50,8 +50,13 @@ function exitCodeForError(error: unknown, terminal: Terminal): ExitCode {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE;
   const { code, message } = errorOutcomeFor(error);
   terminal.err(`weir: ${message}\n`);
-  if (error instanceof ConsoleError) return error.code === 'NO_CONSOLE' ? EXIT_USAGE : EXIT_PROBLEM;
+  if (error instanceof ConsoleError) return isCausedByUsage(error) ? EXIT_USAGE : EXIT_PROBLEM;
   return code;
+}
+
+/** Whether the user must correct the command: no console answers, or the console checked a value of the command and refused it. */
+function isCausedByUsage({ code, reason }: ConsoleError): boolean {
+  return code === 'NO_CONSOLE' || reason === 'InvalidRequest';
 }
 
 /** Returns the exit code and the message for an error. The message of a `UsageError` is complete without the messages of its causes. */

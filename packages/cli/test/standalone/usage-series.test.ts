@@ -27,5 +27,6 @@ test('shows the usage of a tenant and of a Service over time, and explains mista
   assert.match(stdout, /^FROM \(UTC\) +IN +OUT +CONNECTIONS +REQUESTS +5XX +REFUSED$/m);
   assert.match(stdout, /^\d{4}-\d\d-\d\d 00:00 .* 3 +0 % +0$/m);
   const refused = await fleet.weir('usage', '--since', '7d', '--step', '1m');
+  assert.equal(refused.code, 2);
   assert.match(refused.output, /points for a step of 1m are kept for 2d; use step 1h/);
 });
