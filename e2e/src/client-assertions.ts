@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { connectClient, type EventuallyOptions, eventually } from '@weir/testkit';
 
-/** As long as the tests wait for a status. A wait ends early on success, so its limit only has to exceed the delays of a busy machine. */
+/** The same timeout as for a status (`STATUS_WAIT`), because a busy machine delays proxies too. */
 const DEFAULT_WAIT: EventuallyOptions = { timeoutMs: 60_000, intervalMs: 50 };
 
 interface ClientOptions {

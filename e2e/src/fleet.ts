@@ -133,14 +133,14 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     // A process that fails while it closes would leave its work to the next process, which then waits or repeats the work.
     assert.ok(!exit?.code, `${part} exited with code ${exit?.code} after SIGTERM:\n${process?.output()}`);
   };
-  // The time that a process takes to start depends on the load of the machine. Tests wait for the effect of the controller after this time.
+  // Waits for the election, so that a slow start does not use up the timeouts of the tests.
   const startLeader = async (): Promise<void> => {
     await start('controller', await freePort());
     await running.get('controller')?.waitForOutput(/"msg":"elected"/, { timeoutMs: 60_000 });
   };
   const stopLeader = async (): Promise<void> => {
     await stop('controller');
-    // If the Lease were not released, the next controller would lead only after 15 s.
+    // Otherwise the next controller would lead only after 15 s.
     assert.equal(await leaseHolder(cluster), '', `the Lease is not released:\n${running.get('controller')?.output()}`);
   };
   const restart = async (part: FleetProcess): Promise<void> => {
@@ -206,7 +206,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   };
 }
 
-/** Returns the name of the controller that holds the Lease of the leader; empty if no controller does. */
+/** Returns the holder of the controller's Lease, or an empty text if the Lease is released. */
 function leaseHolder({ kubectl }: ControlPlane): Promise<string> {
   const lease = ['lease', 'weir-controller-e2e', '-n', 'kube-system'];
   return kubectl('get', ...lease, '-o', 'jsonpath={.spec.holderIdentity}');

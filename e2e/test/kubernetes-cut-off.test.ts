@@ -109,7 +109,7 @@ describe('a cut-off', { ...requirement, timeout: 600_000 }, () => {
     await echo(client);
     await redisRelay.restore();
     assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
-    await eventually(assertRefused);
+    await eventually(assertRefused, { timeoutMs: 10_000 });
     await fleet.weir('resume', 'game');
     await isServed();
   });
@@ -175,7 +175,7 @@ describe('a cut-off', { ...requirement, timeout: 600_000 }, () => {
     for (const victim of victims) await echo(victim);
     await cutOff();
     for (const victim of victims) assert.deepEqual(await victim.ended, { kind: 'error', code: 'ECONNRESET' });
-    await eventually(assertRefused);
+    await eventually(assertRefused, { timeoutMs: 10_000 });
   }
 
   async function suspensions(): Promise<readonly { readonly origin: { readonly kind: string } }[]> {

@@ -28,7 +28,7 @@ test('the ledger counts ten million bytes each way over a thousand connections e
       const { receivedBytes, sentBytes, connections } = items[0] ?? {};
       assert.deepEqual([receivedBytes, sentBytes, connections], [10_000_000, 10_000_000, 1_000]);
     },
-    { intervalMs: 100 },
+    { timeoutMs: 15_000, intervalMs: 100 },
   );
 });
 
@@ -41,12 +41,17 @@ test('an edited file changes the routing and keeps open connections', async (t) 
 
   const edited = performance.now();
   weir.writeEndpoints([second.port]);
-  await eventually(async () => assert.equal(await greetingAt(weir.port), 'second\n'), { intervalMs: 1 });
+  await eventually(async () => assert.equal(await greetingAt(weir.port), 'second\n'), {
+    timeoutMs: 5_000,
+    intervalMs: 1,
+  });
   t.diagnostic(`${Math.round(performance.now() - edited)} ms from the edit to the first response of the new endpoint`);
 
   await assertStillEchoes(open);
   weir.writeEndpoints([]);
-  await eventually(() => assert.rejects(connectClient({ port: weir.port }), { code: 'ECONNREFUSED' }));
+  await eventually(() => assert.rejects(connectClient({ port: weir.port }), { code: 'ECONNREFUSED' }), {
+    timeoutMs: 5_000,
+  });
   await assertStillEchoes(open);
 });
 

@@ -23,10 +23,10 @@ import { parseTestArguments, selectTestFiles } from './test-runner/select-tests.
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const reporter = fileURLToPath(new URL('test-runner/reporter.ts', import.meta.url));
 /**
- * Each test file is a process, and many start further processes. With V8's code cache, a controller starts in half of the processor time.
- * `npm ci` deletes the directory.
+ * The directory of V8's code cache, which `npm ci` deletes. Each test file is a process, and many start further processes: with the cache,
+ * a controller needs half the processor time to start.
  */
-const compileCache = fileURLToPath(new URL('../../node_modules/.cache/compile', import.meta.url));
+const compileCacheDirectory = fileURLToPath(new URL('../../node_modules/.cache/compile', import.meta.url));
 const fileTimeout = new URL('test-runner/file-timeout.ts', import.meta.url);
 
 const { suite, filters, flags } = parseTestArguments(process.argv.slice(2));
@@ -65,6 +65,6 @@ replaceProcess(
     ...process.env,
     [FOUND_PROGRAMS_VARIABLE]: JSON.stringify(Object.fromEntries(programs.map((program) => [program.name, program]))),
     [SKIP_REASONS_VARIABLE]: JSON.stringify(reasons),
-    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? compileCache,
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? compileCacheDirectory,
   },
 );

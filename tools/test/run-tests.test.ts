@@ -44,41 +44,50 @@ describe('the reporter', () => {
     assert.equal(lines.lastIndexOf('﹣ skipped tests: redis-server is missing'), position);
   });
 
-  test('prints the last lines of the standard error of the failed files again, just before the final summary', async () => {
+  test('repeats the last lines of the stderr of failed files, just before the final summary', async () => {
     const { code, lines } = await report({
       files: {
         'good.test.ts': `import { test } from 'node:test'; test('good', () => console.error('all is well'));`,
-        'bad.test.ts': `import { test } from 'node:test';
+        'bad.test.ts': `import './imported.ts';`,
+      },
+      modules: {
+        'imported.ts': `import { test } from 'node:test';
           test('bad', () => { for (let n = 1; n <= 200; n++) console.error('line ' + n); throw new Error('no'); });`,
       },
     });
     assert.equal(code, 1);
     const summary = lines.findIndex((line) => /tests 2$/.test(line));
-    const heading = lines.findIndex((line) => /^✖ standard error of .*bad\.test\.ts:$/.test(line));
+    const heading = lines.findIndex((line) => /^✖ stderr of .*bad\.test\.ts:$/.test(line));
     assert.deepEqual(
       lines.slice(heading + 1, summary),
       Array.from({ length: 150 }, (_, index) => `line ${index + 51}`),
     );
-    assert.ok(!lines.some((line) => /standard error of .*good/.test(line)));
+    assert.ok(!lines.some((line) => /stderr of .*good/.test(line)));
   });
 });
 
 interface ReportOptions {
   /** The text of each test file by its name. */
   readonly files: Readonly<Record<string, string>>;
+  /** The text of each file that the test files import. */
+  readonly modules?: Readonly<Record<string, string>>;
   readonly skipReasons?: readonly string[];
 }
 
 /** Runs test files with the reporter. Returns the exit code and what the reporter printed. */
-async function report({ files, skipReasons = [] }: ReportOptions): Promise<{ code: number | null; lines: string[] }> {
+async function report({
+  files,
+  modules = {},
+  skipReasons = [],
+}: ReportOptions): Promise<{ code: number | null; lines: string[] }> {
   await using folder = temporaryDirectory('reporter');
-  const paths = Object.keys(files).map((name) => join(folder.path, name));
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder.path, name), text);
+  for (const [name, text] of Object.entries({ ...files, ...modules })) writeFileSync(join(folder.path, name), text);
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const reporter = fileURLToPath(new URL('../src/test-runner/reporter.ts', import.meta.url));
   const runner = await spawnProcess({
     command: process.execPath,
-    args: ['--test', `--test-reporter=${reporter}`, '--test-reporter-destination=stdout', ...paths],
+    args: ['--test', `--test-reporter=${reporter}`, '--test-reporter-destination=stdout', ...Object.keys(files)],
+    cwd: folder.path,
     env: { ...env, [SKIP_REASONS_VARIABLE]: JSON.stringify(skipReasons) },
     mayExit: true,
   });

@@ -50,13 +50,13 @@ function exitCodeForError(error: unknown, terminal: Terminal): ExitCode {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE;
   const { code, message } = errorOutcomeFor(error);
   terminal.err(`weir: ${message}\n`);
-  if (error instanceof ConsoleError) return isCausedByUsage(error) ? EXIT_USAGE : EXIT_PROBLEM;
+  if (error instanceof ConsoleError) return exitCodeForConsoleError(error);
   return code;
 }
 
-/** Whether the user must correct the command: no console answers, or the console checked a value of the command and refused it. */
-function isCausedByUsage({ code, reason }: ConsoleError): boolean {
-  return code === 'NO_CONSOLE' || reason === 'InvalidRequest';
+/** Returns 2 if no console answers or the console rejects the request as invalid, otherwise 1. */
+function exitCodeForConsoleError({ code, reason }: ConsoleError): ExitCode {
+  return code === 'NO_CONSOLE' || reason === 'InvalidRequest' ? EXIT_USAGE : EXIT_PROBLEM;
 }
 
 /** Returns the exit code and the message for an error. The message of a `UsageError` is complete without the messages of its causes. */
