@@ -2,15 +2,14 @@
 import assert from 'node:assert/strict';
 import { connectClient, type EventuallyOptions, eventually } from '@weir/testkit';
 
-/** The same timeout as for a status (`STATUS_WAIT`), because a busy machine delays proxies too. */
-const DEFAULT_WAIT: EventuallyOptions = { timeoutMs: 60_000, intervalMs: 50 };
+const DEFAULT_WAIT: EventuallyOptions = { timeoutMs: 15_000, intervalMs: 50 };
 
 interface ClientOptions {
   /** The local address of the client. */
   readonly from?: string;
 }
 
-/** Asserts that each address echoes on the port within a minute. */
+/** Asserts that each address echoes on the port within 15 s. */
 export async function assertEchoed(
   hosts: readonly string[],
   port: number,
@@ -38,7 +37,7 @@ export async function assertEchoedDuring(
   return echoes;
 }
 
-/** Asserts that each address refuses connections within a minute, because no listener is open. */
+/** Asserts that each address refuses connections within 15 s, because no listener is open. */
 export async function assertRefused(hosts: readonly string[], port: number): Promise<void> {
   for (const host of hosts) {
     await eventually(() => connectRefused(host, port), DEFAULT_WAIT);
@@ -46,7 +45,7 @@ export async function assertRefused(hosts: readonly string[], port: number): Pro
 }
 
 /**
- * Asserts that no address serves a client from now on, and that each address refuses connections within a minute. An address may accept and
+ * Asserts that no address serves a client from now on, and that each address refuses connections within 15 s. An address may accept and
  * reset a connection that arrives while the proxy closes the listener.
  */
 export async function assertCutOff(hosts: readonly string[], port: number): Promise<void> {
@@ -64,7 +63,7 @@ export async function assertCutOff(hosts: readonly string[], port: number): Prom
   }
 }
 
-/** Asserts that, within a minute, each address accepts the client and closes the connection without sending data. */
+/** Asserts that, within 15 s, each address accepts the client and closes the connection without sending data. */
 export async function assertClosedWithoutData(
   hosts: readonly string[],
   port: number,

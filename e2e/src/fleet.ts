@@ -111,7 +111,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     WEIR_FLEET_SECRET: 'a secret that only this test fleet has',
     KUBECONFIG: cluster.kubeconfig,
   };
-  const start = async (part: FleetProcess, adminPort: number, environment: Environment = {}): Promise<void> => {
+  const start = async (part: FleetProcess, adminPort: number, environment: Environment = {}): Promise<SpawnedProcess> => {
     const adminAddress = `127.0.0.1:${adminPort}`;
     const source = checkouts.get(part) ?? checkout;
     const ofProxy = part === 'controller' || part === 'console' ? {} : proxySettings?.(part, redis);
@@ -126,6 +126,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     });
     running.set(part, process);
     all.push([part, process]);
+    return process;
   };
   const stop = async (part: FleetProcess): Promise<void> => {
     const process = running.get(part);
@@ -135,8 +136,8 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   };
   // Waits for the election, so that a slow start does not use up the timeouts of the tests.
   const startLeader = async (): Promise<void> => {
-    await start('controller', await freePort());
-    await running.get('controller')?.waitForOutput(/"msg":"elected"/, { timeoutMs: 60_000 });
+    const controller = await start('controller', await freePort());
+    await controller.waitForOutput(/"msg":"elected"/, { timeoutMs: 60_000 });
   };
   const stopLeader = async (): Promise<void> => {
     await stop('controller');
@@ -178,13 +179,13 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     startController: startLeader,
     restartProxy: restart,
     killProxy: async (node) => void (await running.get(node)?.stop('SIGKILL')),
-    startProxy: async (node) => start(node, await freePort()),
+    startProxy: async (node) => void (await start(node, await freePort())),
     processOf(part) {
       const process = running.get(part);
       assert.ok(process !== undefined, `${part} has never started`);
       return process;
     },
-    start: async (part, environment) => start(part, await freePort(), environment),
+    start: async (part, environment) => void (await start(part, await freePort(), environment)),
     restartFromCheckout(from, part) {
       checkouts.set(part, from);
       return restart(part);

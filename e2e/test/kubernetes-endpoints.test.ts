@@ -48,11 +48,16 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
       await kubectl('get', 'endpointslices', '-n', 'slices', '-l', 'kubernetes.io/service-name=web', '-o', 'json'),
     ) as { items: readonly unknown[] };
     assert.equal(items.length, 3);
-    await eventually(async () => {
-      await assertEchoed(ADDRESSES, 1030);
-      assert.ok(first.server.received > 0 && second.server.received > 0);
+    await eventually(
+      async () => {
+        await assertEchoed(ADDRESSES, 1030);
+        assert.ok(first.server.received > 0 && second.server.received > 0);
+      },
+      { timeoutMs: 20_000 },
+    );
+    await eventually(async () => assert.deepEqual(await endpointsOf('slices', 'web'), { ready: 2, total: 2 }), {
+      timeoutMs: 10_000,
     });
-    await eventually(async () => assert.deepEqual(await endpointsOf('slices', 'web'), { ready: 2, total: 2 }));
   });
 
   test('uses unready pods if publishNotReadyAddresses is set, and terminating pods if no pod is ready', async () => {
@@ -88,12 +93,15 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
       /^no endpoint is ready: only terminating endpoints serve clients/.test(degraded(now)),
     );
     const fresh = await pods.echoForService('readiness/web');
-    await eventually(async () => {
-      const before = slow.server.received;
-      const freshBefore = fresh.server.received;
-      await assertEchoed(ADDRESSES, 1040);
-      assert.deepEqual([slow.server.received, fresh.server.received > freshBefore], [before, true]);
-    });
+    await eventually(
+      async () => {
+        const before = slow.server.received;
+        const freshBefore = fresh.server.received;
+        await assertEchoed(ADDRESSES, 1040);
+        assert.deepEqual([slow.server.received, fresh.server.received > freshBefore], [before, true]);
+      },
+      { timeoutMs: 15_000 },
+    );
   });
 
   test('without selector reaches only permitted endpoints, and never nodes or cluster IPs', async () => {
@@ -148,19 +156,26 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
       loadBalancer('affinity/web', { ports: [{ port: 1070, targetPort: 'main' }] }),
     );
     const both = [await pods.echoForService('affinity/web'), await pods.echoForService('affinity/web')];
-    await eventually(async () => {
-      await assertEchoed(ADDRESSES, 1070);
-      assert.ok(both.every(({ server }) => server.received > 0));
-    });
+    await eventually(
+      async () => {
+        await assertEchoed(ADDRESSES, 1070);
+        assert.ok(both.every(({ server }) => server.received > 0));
+      },
+      { timeoutMs: 15_000 },
+    );
     await patch('affinity/web', {
       spec: { sessionAffinity: 'ClientIP', sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } } },
     });
-    await eventually(async () => {
-      const before = both.map(({ server }) => server.received);
-      for (let turn = 0; turn < 5; turn++) await assertEchoed([nodeAddress('node-1')], 1070, { from: podAddress(20) });
-      const met = both.filter(({ server }, index) => server.received > (before[index] ?? 0));
-      assert.equal(met.length, 1);
-    });
+    await eventually(
+      async () => {
+        const before = both.map(({ server }) => server.received);
+        for (let turn = 0; turn < 5; turn++)
+          await assertEchoed([nodeAddress('node-1')], 1070, { from: podAddress(20) });
+        const met = both.filter(({ server }, index) => server.received > (before[index] ?? 0));
+        assert.equal(met.length, 1);
+      },
+      { timeoutMs: 15_000 },
+    );
   });
 
   async function endpointsOf(namespace: string, name: string): Promise<unknown> {

@@ -187,8 +187,9 @@ describe('the fields of a Service', { ...requirement, timeout: 300_000 }, () => 
     );
     assert.equal(conditionIn(status, 'Programmed')?.status, 'True');
     await assertEchoed(ADDRESSES, 1090);
-    await eventually(async () =>
-      assert.match(await kubectl('describe', 'service', 'web', '-n', 'wrong'), /InvalidAnnotation.*"many"/),
+    await eventually(
+      async () => assert.match(await kubectl('describe', 'service', 'web', '-n', 'wrong'), /InvalidAnnotation.*"many"/),
+      { timeoutMs: 10_000 },
     );
     await kubectl('annotate', '--overwrite', 'service', 'web', '-n', 'wrong', 'weir.dev/nodes=1');
     const corrected = await when('wrong/web', (now) => addressesIn(now).length === 1);

@@ -60,7 +60,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     }
     assert.equal(conditionIn(status, 'Accepted')?.status, 'True');
     assert.equal(conditionIn(status, 'Programmed')?.status, 'True');
-    for (const url of WEB) await eventually(() => fetchOnce(url));
+    for (const url of WEB) await eventually(() => fetchOnce(url), { timeoutMs: 5000 });
   });
 
   test('adding and removing endpoints fails no request', async () => {
@@ -73,10 +73,10 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
       port: 8080,
     });
     const second = await pods.http(pod(2));
-    await eventually(() => assert.ok(second.server.requests > 20));
+    await eventually(() => assert.ok(second.server.requests > 20), { timeoutMs: 20_000 });
     const third = await pods.http(pod(3));
     await second.remove();
-    await eventually(() => assert.ok(third.server.requests > 20));
+    await eventually(() => assert.ok(third.server.requests > 20), { timeoutMs: 20_000 });
     await requests.waitForMore(200);
     await requests.stop();
     assert.deepEqual(requests.failures, []);
@@ -118,8 +118,9 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
       message:
         '1 of 1 load balancers of tenant "small" are in use (first); delete one or ask for a higher limit in TenantPolicy "small"',
     });
-    await eventually(async () =>
-      assert.match(await kubectl('describe', 'service', 'second', '-n', 'small'), /QuotaExceeded.*1 of 1/),
+    await eventually(
+      async () => assert.match(await kubectl('describe', 'service', 'second', '-n', 'small'), /QuotaExceeded.*1 of 1/),
+      { timeoutMs: 10_000 },
     );
     await kubectl('delete', 'service', 'first', '-n', 'small');
     await waitForStatus(fleet.cluster, 'small/second', (now) => addressesIn(now).length === 3);
@@ -154,7 +155,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     await kubectl('delete', 'suspension', 'stop-game');
     // Counts only the successful connections, because the ledger does not contain refused connections.
     for (const host of ADDRESSES) {
-      await eventually(async () => counted.add(await echoOnce(host, 25565)));
+      await eventually(async () => counted.add(await echoOnce(host, 25565)), { timeoutMs: 10_000 });
     }
     await others.stop();
     // Ignores failures at node-1, because its proxy was restarted.
@@ -167,7 +168,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
   test('weir suspend and weir resume create and delete a Suspension', async () => {
     const suspensions = (): Promise<string> => fleet.cluster.kubectl('get', 'suspensions', '-o', 'name');
     await fleet.weir('suspend', 'game/world', '--message', 'closed for a moment');
-    await eventually(() => assertRefused(25565));
+    await eventually(() => assertRefused(25565), { timeoutMs: 10_000 });
     assert.match(await suspensions(), /^suspension\.weir\.dev\/\S+\n$/);
     const status = await waitForStatus(
       fleet.cluster,
@@ -178,7 +179,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     await fleet.weir('resume', 'game/world');
     assert.equal(await suspensions(), '');
     for (const host of ADDRESSES) {
-      await eventually(async () => counted.add(await echoOnce(host, 25565)));
+      await eventually(async () => counted.add(await echoOnce(host, 25565)), { timeoutMs: 10_000 });
     }
   });
 
@@ -215,7 +216,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
         const { receivedBytes, sentBytes, connections } = items[0] ?? {};
         assert.deepEqual([receivedBytes, sentBytes, connections], [counted.sent, counted.received, counted.clients]);
       },
-      { intervalMs: 250 },
+      { timeoutMs: 15_000, intervalMs: 250 },
     );
   });
 
@@ -228,9 +229,9 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
       (now) => (now.conditions ?? []).length === 0 && addressesIn(now).length === 0,
     );
     assert.deepEqual(status.loadBalancer ?? {}, {});
-    await eventually(() => assertRefused(80));
+    await eventually(() => assertRefused(80), { timeoutMs: 10_000 });
     await kubectl('delete', 'service', 'world', '-n', 'game');
-    await eventually(() => assertRefused(25565));
+    await eventually(() => assertRefused(25565), { timeoutMs: 10_000 });
     const { items } = JSON.parse(await fleet.weir('get', 'services', '-o', 'json')) as { items: { name: string }[] };
     assert.deepEqual(
       items.map(({ name }) => name),

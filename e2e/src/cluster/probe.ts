@@ -132,7 +132,7 @@ export async function waitForProbeResult(
   kind: ProbeResult['kind'],
 ): Promise<void> {
   for (const host of fleet.addresses) {
-    await eventually(async () => assertProbeOnce({ ...port, host }, kind), { intervalMs: 100 });
+    await eventually(async () => assertProbeOnce({ ...port, host }, kind), { timeoutMs: 15_000, intervalMs: 100 });
   }
   await assertProbeResult(fleet, port, kind);
 }

@@ -14,13 +14,13 @@ export function sessionAffinity(fleet: () => NodeFleet): void {
     const reachesSeveralPods = async (): Promise<void> => {
       for (const host of fleet().addresses) {
         const target = { host, port, from: CLIENT_ADDRESSES[0] };
-        await eventually(async () => assert.ok((await podsReached(target, 20)).size > 1));
+        await eventually(async () => assert.ok((await podsReached(target, 20)).size > 1), { timeoutMs: 20_000 });
       }
     };
     const reachesOnePod = async (): Promise<void> => {
       for (const host of fleet().addresses) {
         const target = { host, port, from: CLIENT_ADDRESSES[0] };
-        await eventually(async () => assert.equal((await podsReached(target, 20)).size, 1));
+        await eventually(async () => assert.equal((await podsReached(target, 20)).size, 1), { timeoutMs: 20_000 });
         assert.equal((await podsReached(target, 30)).size, 1);
       }
     };

@@ -72,7 +72,7 @@ export type EventuallyOptions = { readonly timeoutMs?: number; readonly interval
  * for the event.
  */
 export async function eventually<T>(assertion: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
-  const { timeoutMs = 30_000, intervalMs = 20 } = options;
+  const { timeoutMs = 10_000, intervalMs = 20 } = options;
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     try {

@@ -83,10 +83,13 @@ export function http(fleet: () => ChartFleet): void {
         metadata: { namespace: 'web', name: 'errors' },
         data: { '413.txt': 'too large for this shop' },
       });
-      await eventually(async () => {
-        const { status, content } = await send(host, '/api/orders', upload);
-        assert.deepEqual({ status, content }, { status: 413, content: 'too large for this shop' });
-      });
+      await eventually(
+        async () => {
+          const { status, content } = await send(host, '/api/orders', upload);
+          assert.deepEqual({ status, content }, { status: 413, content: 'too large for this shop' });
+        },
+        { timeoutMs: 20_000 },
+      );
     });
 
     test('serves HTTP/2 clients from pods that speak HTTP/1.1', async () => {
@@ -138,9 +141,9 @@ export function http(fleet: () => ChartFleet): void {
         metadata: { name: 'web' },
         spec: { target: { type: 'Tenant', tenant: 'web' }, message: 'not paid' },
       });
-      await eventually(async () => assert.equal(await status(), 403));
+      await eventually(async () => assert.equal(await status(), 403), { timeoutMs: 20_000 });
       await kubectl('delete', 'suspension', 'web');
-      await eventually(async () => assert.equal(await status(), 200));
+      await eventually(async () => assert.equal(await status(), 200), { timeoutMs: 20_000 });
       await kubectl('delete', 'namespace', 'web');
     });
   });

@@ -54,13 +54,16 @@ export function tenants(fleet: () => ChartFleet): void {
       // Waits until the status of the policy counts the tenant, because the policy is then in force.
       await kubectl('wait', '--for=jsonpath={.status.tenantCount}=1', 'tenantpolicy/shop', '--timeout=20s');
       await apply(second);
-      await eventually(async () => {
-        const text = await kubectl('describe', 'service', 'second', '-n', 'shop');
-        assert.match(
-          text,
-          /QuotaExceeded.*1 of 1 load balancers of tenant "shop" are in use \(echo\); delete one or ask for a higher limit in TenantPolicy "shop"/,
-        );
-      });
+      await eventually(
+        async () => {
+          const text = await kubectl('describe', 'service', 'second', '-n', 'shop');
+          assert.match(
+            text,
+            /QuotaExceeded.*1 of 1 load balancers of tenant "shop" are in use \(echo\); delete one or ask for a higher limit in TenantPolicy "shop"/,
+          );
+        },
+        { timeoutMs: 20_000 },
+      );
       await kubectl('delete', 'service', 'second', '-n', 'shop');
     });
 

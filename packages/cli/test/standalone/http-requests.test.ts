@@ -32,7 +32,7 @@ test('shows the requests of a Service by code class in usage, top and explain', 
       assert.deepEqual(shop.requestsByCodeClass, { '2xx': 2, '3xx': 0, '4xx': 1, '5xx': 2, none: 1 });
       assert.deepEqual(shop.services[0].requestsByCodeClass, shop.requestsByCodeClass);
     },
-    { intervalMs: 100 },
+    { timeoutMs: 15_000, intervalMs: 100 },
   );
   assert.match((await fleet.weir('usage')).stdout, /^ {2}shop\/web .* 6 +33 %$/m);
   assert.match(

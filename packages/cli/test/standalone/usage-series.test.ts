@@ -17,6 +17,7 @@ test('shows the usage of a tenant and of a Service over time, and explains mista
     (await fleet.weir('usage', ...args, '-o', 'json')).json.items[0];
   const requestsIn = ({ points }: Item): number => points.reduce((sum, { requests }) => sum + requests, 0);
   await eventually(async () => assert.equal(requestsIn(await itemOf('shop', '--since', '1h', '--step', '1m')), 3), {
+    timeoutMs: 15_000,
     intervalMs: 100,
   });
   const web = await itemOf('shop/web', '--since', '7d', '--step', '1h');
