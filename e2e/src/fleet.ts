@@ -111,7 +111,11 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     WEIR_FLEET_SECRET: 'a secret that only this test fleet has',
     KUBECONFIG: cluster.kubeconfig,
   };
-  const start = async (part: FleetProcess, adminPort: number, environment: Environment = {}): Promise<SpawnedProcess> => {
+  const start = async (
+    part: FleetProcess,
+    adminPort: number,
+    environment: Environment = {},
+  ): Promise<SpawnedProcess> => {
     const adminAddress = `127.0.0.1:${adminPort}`;
     const source = checkouts.get(part) ?? checkout;
     const ofProxy = part === 'controller' || part === 'console' ? {} : proxySettings?.(part, redis);
